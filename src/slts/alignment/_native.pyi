@@ -1,17 +1,23 @@
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.floating[Any]]
-# Series [0, 1) against packs [2, 3).
-BlockBounds = tuple[int, int, int, int]
-# Kind and parameter.
+# Radius and slope.
 Band = tuple[int, float]
 # A tuple of path, length and similarity.
 PairResult = TypeVar("PairResult", bound=tuple[npt.NDArray[np.int64], int, float])
-# Outcome, series, landmark.
-Outcome = tuple[int, int, int]
+# The series and the landmark that the band admits no path between.
+NoPath = tuple[int, int] | None
+
+# Added to the mean square of second differences.
+WINDOW_FLATNESS: float
+
+class Target:
+    name: str
+    def width(self, dtype: str) -> int: ...
 
 class CancelToken:
     def __init__(self) -> None: ...
@@ -61,64 +67,71 @@ class Landmarks64:
 Rows = Rows32 | Rows64
 Landmarks = Landmarks32 | Landmarks64
 
-def selected_target() -> int: ...
-def targets() -> list[tuple[str, int, int]]: ...
+def selected_target() -> Target: ...
+def available_targets() -> list[Target]: ...
 def score(
     series: Rows,
     landmarks: Landmarks,
-    block: BlockBounds,
+    packs: tuple[int, int],
     band: Band,
     values: Values,
     lengths: npt.NDArray[np.int32],
-    target: int,
+    target: Target,
     token: CancelToken | None,
-) -> Outcome: ...
+    /,
+) -> NoPath: ...
 def products(
     series: Rows,
     landmarks: Landmarks,
-    block: BlockBounds,
+    packs: tuple[int, int],
     band: Band,
     out: Values,
-    target: int,
+    target: Target,
     token: CancelToken | None,
-) -> Outcome: ...
+    /,
+) -> NoPath: ...
 def grouped(
     series: Rows,
     landmarks: Landmarks,
-    block: BlockBounds,
+    packs: tuple[int, int],
     band: Band,
     weights: Values,
     out: Values,
-    target: int,
+    target: Target,
     token: CancelToken | None,
-) -> Outcome: ...
+    /,
+) -> NoPath: ...
 def projected(
     series: Rows,
     landmarks: Landmarks,
-    block: BlockBounds,
+    packs: tuple[int, int],
     band: Band,
     metrics: Values,
     out: Values,
-    target: int,
+    target: Target,
     token: CancelToken | None,
-) -> Outcome: ...
+    /,
+) -> NoPath: ...
 def sums(
     series: Rows,
     landmarks: Landmarks,
-    block: BlockBounds,
+    packs: tuple[int, int],
     band: Band,
     out: Values,
-    target: int,
+    target: Target,
     token: CancelToken | None,
-) -> Outcome: ...
+    /,
+) -> NoPath: ...
 def align_pair(
     a: object,
     b: object,
-    normalize: bool,
     objective: object,
-    band_kind: int,
-    band_parameter: float,
-    may_be_long: bool,
+    normalize: bool,
+    radius: int,
+    slope: float,
+    largest_norm: float,
+    far_spreads: float,
+    check_memory: Callable[[int, int], None],
     result_type: type[PairResult],
 ) -> PairResult | None: ...
 
@@ -146,7 +159,7 @@ def window_counts(
     window_begin: int,
     window_end: int,
     out: npt.NDArray[np.int32],
-    target: int,
+    target: Target,
     token: CancelToken | None,
 ) -> None: ...
 def window_distances(
@@ -154,7 +167,7 @@ def window_distances(
     which: npt.NDArray[np.int64],
     values: npt.NDArray[np.float64],
     out: npt.NDArray[np.float64],
-    target: int,
+    target: Target,
 ) -> None: ...
 def window_attribution(
     windows: Windows,

@@ -10,17 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.cpu import CpuBackend, native, require_moves, selected_target
+from slts.alignment.cpu import CpuBackend, native, require_moves
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
-from slts.alignment.settings import AlignmentSettings, Band, LandmarkLayouts, moved, native_band
+from slts.alignment.settings import (
+    FAR_SPREADS,
+    AlignmentSettings,
+    Band,
+    LandmarkLayouts,
+    band_limits,
+    largest_norm,
+    moved,
+)
 from slts.execution import Progress, silent
 from slts.series import SeriesBatch
 
 Result: TypeAlias = npt.NDArray[np.floating[Any]]
-
-# The memory of longer pairs is checked: to find out the limit takes longer than a short alignment.
-_LONG_PAIR = 10**9
 
 
 class Alignment(NamedTuple):
@@ -78,9 +83,9 @@ class Aligner:
 
     def __post_init__(self) -> None:
         check_device(self.device)
-        given = self.landmarks, self.settings, self.basis
-        if self._layouts is None or not self._layouts.match(*given):
-            object.__setattr__(self, "_layouts", LandmarkLayouts(*given))
+        parts = self.landmarks, self.settings, self.basis
+        if self._layouts is None or not self._layouts.match(*parts):
+            object.__setattr__(self, "_layouts", LandmarkLayouts(*parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Aligner, (self.landmarks, self.settings, self.device, self.n_jobs, self.basis)
@@ -183,13 +188,15 @@ class Aligner:
 
     def path(self, series: SeriesBatch, landmark: int) -> Alignment:
         """Path of one series (a batch of one) with one landmark, in float64 and on the CPU."""
-        x, y = series[0], self.landmarks[landmark]
-        found = align_pair(x, y, self.settings.objective, self.settings.band, normalize=False)
-        if found is None:
+        alignment = align_pair(
+            series[0], self.landmarks[landmark],
+            self.settings.objective, self.settings.band, normalize=False,
+        )  # fmt: skip
+        if alignment is None:
             self.settings.check_rows(series)
             self.settings.check_rows(self.landmarks)
             raise self._layouts.no_path(series, 0, landmark)
-        return found
+        return alignment
 
     def subset(self, indices: slice | Sequence[int] | npt.NDArray[Any]) -> Aligner:
         """Aligner of some landmarks, with the same settings, device and threads.
@@ -218,18 +225,14 @@ class Aligner:
         return CpuBackend(series, layouts, n_jobs=self.n_jobs, progress=progress)
 
 
-def align_pair(
-    a: FloatArray, b: FloatArray, objective: str, band: Band, *, normalize: bool
-) -> Alignment | None:
-    """Align two series (channels, time).
+def align_pair(a: Any, b: Any, objective: str, band: Band, *, normalize: bool) -> Alignment | None:
+    """Align two series: arrays of float64, (channels, time) or (time,).
 
-    Returns None if a value, a setting or the band makes this impossible. The caller finds out
-    which, because checks in advance would cost more than the alignment of short series.
+    Returns None if a series, the objective or the band makes this impossible. The caller finds out
+    why, because checks in advance would take longer than the alignment of short series.
     """
-    if a.size * b.size > _LONG_PAIR:
-        require_moves(a.shape[-1], b.shape[-1])
-    found = native.align_pair(a, b, normalize, objective, *native_band(band), True, Alignment)
-    if found is None:
-        # Raises an error if the reason is an unknown instruction set.
-        selected_target()
-    return found
+    radius, slope = band_limits(band)
+    norm = largest_norm(objective, "float64")
+    return native.align_pair(
+        a, b, objective, normalize, radius, slope, norm, FAR_SPREADS, require_moves, Alignment
+    )

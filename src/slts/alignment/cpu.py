@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -26,7 +24,7 @@ from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
     from slts.alignment import _native as native
-    from slts.alignment._native import Landmarks, Outcome, Rows
+    from slts.alignment._native import Landmarks, NoPath, Rows, Target
 else:
     try:
         from slts.alignment import _native as native
@@ -44,45 +42,12 @@ else:
 
         native = _Missing()
 
-__all__ = ["CpuBackend", "available_targets", "native", "require_moves", "selected_target"]
-
-# `Outcome::no_path` in native/job.hpp.
-_NO_PATH = 2
-# About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
-_BLOCK_OPERATIONS = 2e8
-# Memory for the moves of one thread. Beyond it landmarks are aligned one at a time, because each
-# lane needs its own grid of moves.
-_MOVES_BYTES = 256 * 2**20
+__all__ = ["CpuBackend", "available_targets", "native", "require_moves"]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An instruction set: index in the extension, name, and lanes per precision."""
-
-    index: int
-    name: str
-    width_float32: int
-    width_float64: int
-
-    def width(self, dtype: str) -> int:
-        """Return the number of landmarks that are aligned in lockstep."""
-        return self.width_float32 if dtype == "float32" else self.width_float64
-
-
-@cache
-def available_targets() -> tuple[Target, ...]:
+def available_targets() -> list[Target]:
     """Instruction sets that this processor can run, best first."""
-    return tuple(Target(k, *row) for k, row in enumerate(native.targets()))
-
-
-def selected_target() -> Target:
-    """Return the best target, or the one named by the environment variable ``SLTS_ISA``."""
-    index = native.selected_target()
-    if index >= 0:
-        return available_targets()[index]
-    names = ", ".join(target.name for target in available_targets())
-    wanted = os.environ.get("SLTS_ISA")
-    raise ValueError(f"SLTS_ISA must be one of {names} on this machine. Got {wanted!r} instead.")
+    return native.available_targets()
 
 
 def moves_bytes(n: int, m: int) -> int:
@@ -101,6 +66,7 @@ def require_moves(n: int, m: int) -> None:
         )
 
 
+@dataclass(frozen=True)
 class CpuBackend:
     """Aligns one batch of series with the landmarks on the CPU, and fills result arrays.
 
@@ -112,21 +78,28 @@ class CpuBackend:
         Landmarks, settings and kept layouts.
     n_jobs, progress
         See `map_blocks`.
+    block_operations
+        Work of one block, by default about 10 ms: long enough to hide the call, short enough for
+        progress, balance and Ctrl-C.
+    lane_bytes
+        Memory for the moves of one thread. Beyond it landmarks are aligned one at a time, because
+        each lane needs its own grid of moves.
     """
 
     # The module of the arrays that it computes.
-    arrays = np
+    arrays: ClassVar[Any] = np
 
-    def __init__(
-        self,
-        series: SeriesBatch,
-        layouts: LandmarkLayouts,
-        *,
-        n_jobs: int | None = None,
-        progress: Progress = silent,
-    ) -> None:
-        self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
-        self._layouts, self._n_jobs, self._progress = layouts, n_jobs, progress
+    series: SeriesBatch
+    layouts: LandmarkLayouts
+    n_jobs: int | None = None
+    progress: Progress = silent
+    block_operations: float = 2e8
+    lane_bytes: int = 256 * 2**20
+
+    @property
+    def landmarks(self) -> SeriesBatch:
+        """The landmarks."""
+        return self.layouts.landmarks
 
     def scores(self, out: AnyArray, *, mean: bool) -> None:
         """Total local value or mean affinity along each path, into (series, landmarks)."""
@@ -134,7 +107,7 @@ class CpuBackend:
         self.run(native.score, (), (out, lengths), traced=False)
         if mean:
             out /= lengths
-            if self.settings.objective == "cost":
+            if self.layouts.settings.objective == "cost":
                 out += 1.0
 
     def products(self, out: AnyArray) -> None:
@@ -152,17 +125,18 @@ class CpuBackend:
 
     def sums(self, n_phases: int) -> AnyArray:
         """Landmark rows that are aligned with each step of one series; see `Aligner.sums`."""
-        basis = self._layouts.basis
+        basis = self.layouts.basis
         columns = self.series.n_channels if basis is None else basis.shape[1]
         # The kernel works on padded rows, and leaves out steps that a phase does not reach.
-        shape = (1, len(self.landmarks), n_phases, self.series.n_steps)
-        out = np.zeros((*shape, self._packed_landmarks().summed_stride), self.settings.dtype)
+        stride = self._packed_landmarks(native.selected_target()).summed_stride
+        shape = (1, len(self.landmarks), n_phases, self.series.n_steps, stride)
+        out = np.zeros(shape, dtype=self.layouts.settings.dtype)
         self.run(native.sums, (), (out,))
         return out[0, ..., :columns]
 
     def run(
         self,
-        reduction: Callable[..., Outcome],
+        reduction: Callable[..., NoPath],
         inputs: tuple[AnyArray, ...],
         outputs: tuple[AnyArray, ...],
         *,
@@ -173,50 +147,53 @@ class CpuBackend:
 
         `traced` reductions store the moves of a whole grid in order to walk the path back.
         """
-        target, band = selected_target(), self._layouts.band
-        landmarks = self._packed_landmarks(traced=traced)
-        token, workers = native.CancelToken(), thread_count(self._n_jobs)
+        target, token, workers = (
+            native.selected_target(),
+            native.CancelToken(),
+            thread_count(self.n_jobs),
+        )
+        landmarks = self._packed_landmarks(target, traced=traced)
 
         def task(block: Block) -> None:
             begin, end = block.row_begin, block.row_end
-            where = (0, end - begin, block.column_begin, block.column_end)
-            parts = (out[begin:end] for out in outputs)
             # Every thread lays out its own series, which are then in its cache.
             series = self._lay_out_series(begin, end)
-            outcome, p, q = reduction(
-                series, landmarks, where, band, *inputs, *parts, target.index, token
-            )
-            if outcome == _NO_PATH:
-                raise self._layouts.no_path(self.series, begin + p, q)
+            no_path = reduction(
+                series, landmarks, (block.column_begin, block.column_end), self.layouts.band,
+                *inputs, *(out[begin:end] for out in outputs), target, token,
+            )  # fmt: skip
+            if no_path is not None:
+                raise self.layouts.no_path(self.series, begin + no_path[0], no_path[1])
 
         blocks = partition(
             self.series.lengths * float(self.series.n_channels + 4),
             landmarks.pack_columns,
-            block_cost=_BLOCK_OPERATIONS,
+            block_cost=self.block_operations,
             workers=workers,
             split_columns=split_columns,
         )
-        map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel, progress=self._progress)
+        map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel, progress=self.progress)
 
     def _lay_out_series(self, begin: int, end: int) -> Rows:
-        layout = native.Rows32 if self.settings.dtype == "float32" else native.Rows64
-        series = self.series
+        settings, series = self.layouts.settings, self.series
+        layout = native.Rows32 if settings.dtype == "float32" else native.Rows64
         if (begin, end) != (0, len(series)):
             series = series[begin:end]
-        return layout(series.values, series.offsets, self.settings.shift(series))
+        return layout(series.values, series.offsets, settings.shift(series))
 
-    def _packed_landmarks(self, *, traced: bool = True) -> Landmarks:
-        """Return the layout of the landmarks, as wide as the moves of a grid allow."""
-        width = selected_target().width(self.settings.dtype)
+    def _packed_landmarks(self, target: Target, *, traced: bool = True) -> Landmarks:
+        """Return landmarks of similar length side by side, as many as memory allows."""
+        settings, landmarks = self.layouts.settings, self.landmarks
+        width = target.width(settings.dtype)
         longest = int(self.series.lengths.max(initial=0))
-        if traced and moves_bytes(longest, self._layouts.longest) * width > _MOVES_BYTES:
+        if traced and moves_bytes(longest, self.layouts.longest) * width > self.lane_bytes:
             width = 1
-            require_moves(longest, self._layouts.longest)
-        return self._layouts.get(width, lambda: self._lay_out_landmarks(width))
-
-    def _lay_out_landmarks(self, width: int) -> Landmarks:
-        """Pack landmarks of similar length side by side, `width` to a pack."""
-        layout = native.Landmarks32 if self.settings.dtype == "float32" else native.Landmarks64
-        batch = self.landmarks
-        shift, basis = self.settings.shift(batch), self._layouts.basis
-        return layout(batch.values, batch.offsets, shift, width, basis)
+            require_moves(longest, self.layouts.longest)
+        layout = native.Landmarks32 if settings.dtype == "float32" else native.Landmarks64
+        return self.layouts.get(
+            width,
+            lambda: layout(
+                landmarks.values, landmarks.offsets, settings.shift(landmarks), width,
+                self.layouts.basis,
+            ),
+        )  # fmt: skip

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray
 from slts.alignment.aligner import Aligner, Alignment, align_pair
-from slts.alignment.cpu import native
-from slts.alignment.settings import AlignmentSettings, Band, native_band, no_path_error
+from slts.alignment.settings import AlignmentSettings, Band, no_path_error
 from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
-from slts.series.missing import observed_steps
+from slts.series.missing import leave_out_missing, observed_steps
 
 
 def align(
@@ -62,32 +61,24 @@ def align(
     >>> aligned.path.tolist(), aligned.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
-    # The kernel takes arrays of float64, and checks while it reads them.
-    aligned = native.align_pair(
-        a, b, bool(normalize), objective, *native_band(band), False, Alignment
-    )
+    normalize = bool(normalize)
+    aligned = align_pair(a, b, objective, band, normalize=normalize)
     if aligned is not None:
         return aligned
+    # The input is no array of float64, a value is missing, or something is wrong.
+    settings = AlignmentSettings(objective, band, normalize)
     x, y = _one_series(a, "a"), _one_series(b, "b")
-    if len(x) != len(y):
-        raise _channels_differ("a", len(x), {x.shape[1]}, "b", len(y), {y.shape[1]})
-    aligned = align_pair(x, y, objective, band, normalize=bool(normalize))
-    if aligned is not None:
-        return aligned
-    # A value is missing, or something is wrong.
-    settings = AlignmentSettings(objective, band, bool(normalize))
-    rows, steps = [], []
-    for name, series in (("a", x), ("b", y)):
-        with _naming(f"'{name}' is not a usable series"):
-            batch = as_series([series], layout="channels_first")
-            rows.append(settings.prepare(batch))
-        steps.append(np.flatnonzero(observed_steps(batch)))
-    if np.isnan(x).any() or np.isnan(y).any():
-        aligned = align_pair(rows[0][0], rows[1][0], objective, band, normalize=False)
+    _require_same_channels(x, "a", y, "b")
+    rows = leave_out_missing(x), leave_out_missing(y)
+    aligned = align_pair(rows[0][0], rows[1][0], objective, band, normalize=normalize)
     if aligned is None:
-        raise no_path_error(band, "a", len(steps[0]), "b", len(steps[1]))
-    path = np.column_stack([kept[own] for kept, own in zip(steps, aligned.path.T, strict=True)])
-    return aligned._replace(path=path)
+        for batch, name in zip(rows, "ab", strict=True):
+            with _naming(f"'{name}' is not a usable series"):
+                settings.prepare(batch)
+        raise no_path_error(band, "a", rows[0].n_steps, "b", rows[1].n_steps)
+    steps = (np.flatnonzero(observed_steps(batch)) for batch in (x, y))
+    path = [kept[side] for kept, side in zip(steps, aligned.path.T, strict=True)]
+    return aligned._replace(path=np.column_stack(path))
 
 
 def similarity(
@@ -210,16 +201,13 @@ def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBat
         return x, x
     with _naming("in Y"):
         y = settings.prepare(as_series(Y))
-    if x.n_channels != y.n_channels:
-        steps = set(x.lengths.tolist()), set(y.lengths.tolist())
-        raise _channels_differ("X", x.n_channels, steps[0], "Y", y.n_channels, steps[1])
+    _require_same_channels(x, "X", y, "Y")
     return x, y
 
 
-def _one_series(value: Any, name: str) -> FloatArray:
-    """Convert one series to float64 (channels, time)."""
+def _one_series(value: Any, name: str) -> SeriesBatch:
     with _naming(f"'{name}' is not a usable series"):
-        return as_series([value], layout="channels_first")[0]
+        return as_series([value], layout="channels_first")
 
 
 @contextmanager
@@ -231,13 +219,14 @@ def _naming(what: str) -> Iterator[None]:
         raise DataError(f"{what}: {error}") from error
 
 
-def _channels_differ(
-    one: str, n_one: int, steps_one: set[int], other: str, n_other: int, steps_other: set[int]
-) -> DataError:
-    fits = steps_one == {n_other} or steps_other == {n_one}
-    fits = fits or (steps_one == steps_other and len(steps_one) == 1)
+def _require_same_channels(x: SeriesBatch, one: str, y: SeriesBatch, other: str) -> None:
+    if x.n_channels == y.n_channels:
+        return
+    lengths = set(x.lengths.tolist()), set(y.lengths.tolist())
+    time_first = lengths[0] == {y.n_channels} or lengths[1] == {x.n_channels}
+    time_first = time_first or (lengths[0] == lengths[1] and len(lengths[0]) == 1)
     hint = " Is the layout time_first? Then use as_series(..., layout='time_first')."
-    return DataError(
-        f"'{one}' has {count(n_one, 'channel')} and '{other}' has {n_other}: both must have the "
-        f"same number.{hint if fits else ''}"
+    raise DataError(
+        f"'{one}' has {count(x.n_channels, 'channel')} and '{other}' has {y.n_channels}: both must "
+        f"have the same number.{hint if time_first else ''}"
     )

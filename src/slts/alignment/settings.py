@@ -19,15 +19,12 @@ from slts.errors import DataError
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.missing import leave_out_missing
 
-# Mean rows this many standard deviations from the origin are subtracted (as in module.cpp).
-_FAR_SPREADS = 16.0
-# As in `objective_code` of native/module.cpp.
 OBJECTIVES = ("affinity", "cost", "distance")
 DTYPES = ("float64", "float32")
+# For objective "distance", mean rows this many standard deviations from the origin are subtracted.
+FAR_SPREADS = 16.0
 # Products of such rows, summed along any path, are finite, so -inf always means "no path".
 _LARGEST_NORM = {"float64": 1e140, "float32": 1e14}
-# `Band::Kind` in native/job.hpp, BAND in cuda/kernel.cu.
-_NONE, _SAKOE_CHIBA, _ITAKURA = range(3)
 
 T = TypeVar("T")
 
@@ -58,19 +55,27 @@ Band = int | Itakura | None
 """None (no band), a Sakoe-Chiba radius in steps, or an Itakura parallelogram."""
 
 
-def native_band(band: Band) -> tuple[int, float]:
-    """Check `band` and return the kernel's (kind, parameter)."""
+def band_limits(band: Band) -> tuple[int, float]:
+    """Check `band` and return its radius and its slope: -1 and 0.0 if it has none."""
     if band is None:
-        return _NONE, 0.0
+        return -1, 0.0
     if isinstance(band, Itakura):
-        return _ITAKURA, float(band.max_slope)
+        return -1, float(band.max_slope)
     if isinstance(band, numbers.Integral) and not isinstance(band, bool) and band >= 0:
         # No series is longer than this. A larger radius would overflow in the kernel.
-        return _SAKOE_CHIBA, float(min(int(band), 2**40))
+        return min(int(band), 2**40), 0.0
     raise ValueError(
         f"The 'band' parameter must be None, an int >= 0 (Sakoe-Chiba radius in steps) or "
         f"Itakura(max_slope). Got {band!r} instead."
     )
+
+
+def largest_norm(objective: str, dtype: str) -> float:
+    """Return the largest norm of rows that are not normalised.
+
+    For ``"cost"`` it is 1, with room for rounding.
+    """
+    return 1.0 + 1e-6 if objective == "cost" else _LARGEST_NORM[dtype]
 
 
 def no_path_error(band: Band, one: str, n: int, other: str, m: int) -> DataError:
@@ -111,11 +116,7 @@ class AlignmentSettings:
                 f"Got {self.objective!r} instead."
             )
         object.__setattr__(self, "dtype", _dtype_name(self.dtype))
-        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
-            raise ValueError(
-                f"The 'dtype' parameter must be one of {DTYPES}. Got {self.dtype!r} instead."
-            )
-        native_band(self.band)
+        band_limits(self.band)
 
     def prepare(self, batch: SeriesBatch) -> SeriesBatch:
         """Leave out missing values; normalise the rows, or check that they can be aligned."""
@@ -126,11 +127,8 @@ class AlignmentSettings:
         return batch
 
     def check_rows(self, batch: SeriesBatch) -> None:
-        """Raise an error if products of rows could overflow, or if "cost" gets longer rows than 1.
-
-        The limit of 1 leaves room for rounding.
-        """
-        limit = 1.0 + 1e-6 if self.objective == "cost" else _LARGEST_NORM[self.dtype]
+        """Raise an error if products of rows could overflow, or rows are too long for "cost"."""
+        limit = largest_norm(self.objective, self.dtype)
         norms = np.sqrt(_squared_norms(batch))
         if not len(norms) or norms.max() <= limit:
             return
@@ -154,12 +152,12 @@ class AlignmentSettings:
         return 0.5 * _squared_norms(batch)
 
 
-def _dtype_name(dtype: Any) -> Any:
-    """Return the name of np.float32 and the like, and everything else as it is."""
+def _dtype_name(dtype: Any) -> str:
+    """Return the name of a precision, which may be given as np.float32 and the like."""
     with suppress(TypeError):
         if dtype is not None and np.dtype(dtype).name in DTYPES:
-            return np.dtype(dtype).name
-    return dtype
+            return str(np.dtype(dtype).name)
+    raise ValueError(f"The 'dtype' parameter must be one of {DTYPES}. Got {dtype!r} instead.")
 
 
 def _squared_norms(batch: SeriesBatch) -> FloatArray:
@@ -170,16 +168,16 @@ def _squared_norms(batch: SeriesBatch) -> FloatArray:
 class LandmarkLayouts:
     """Landmarks, settings, basis, and the layouts that the backends make on first use.
 
-    `band` has the band's kind and parameter for the kernel.
+    `band` has the radius and the slope of the band.
     """
 
     def __init__(
         self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None = None
     ) -> None:
         self.landmarks, self.settings, self.basis = landmarks, settings, basis
-        self.band = native_band(settings.band)
+        self.band = band_limits(settings.band)
         self.longest = int(landmarks.lengths.max(initial=0))
-        self._made: dict[Hashable, Any] = {}
+        self._layouts: dict[Hashable, Any] = {}
         self._lock = Lock()
 
     def match(
@@ -192,9 +190,9 @@ class LandmarkLayouts:
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the layout of this key. The first call makes it, other threads wait for it."""
         with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
-            layout: T = self._made[key]
+            if key not in self._layouts:
+                self._layouts[key] = make()
+            layout: T = self._layouts[key]
             return layout
 
     def centred(self) -> tuple[LandmarkLayouts, FloatArray | None]:
@@ -204,18 +202,15 @@ class LandmarkLayouts:
         accurate only near the origin. Rows near the origin are left as they are, so that exact ties
         stay exact. Costs of unit rows need no centre.
         """
-        if self.settings.objective != "distance":
-            return self, None
 
         def make() -> tuple[LandmarkLayouts, FloatArray | None]:
             values = self.landmarks.values
-            if not len(values):
-                return self, None
-            centre: FloatArray = values.mean(axis=0)
-            spread = float(np.sqrt(np.mean((values - centre) ** 2)))
-            if float(np.abs(centre).max()) <= _FAR_SPREADS * spread:
-                return self, None
-            return LandmarkLayouts(moved(self.landmarks, centre), self.settings), centre
+            if self.settings.objective == "distance" and len(values):
+                centre: FloatArray = values.mean(axis=0)
+                spread = float(np.sqrt(np.mean((values - centre) ** 2)))
+                if float(np.abs(centre).max()) > FAR_SPREADS * spread:
+                    return LandmarkLayouts(moved(self.landmarks, centre), self.settings), centre
+            return self, None
 
         return self.get("centred", make)
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.cpu import native, selected_target
+from slts.alignment.cpu import native
 from slts.execution import Block, check_stopped, map_blocks, partition, thread_count
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import require
@@ -43,9 +43,6 @@ _MOST_CHANNELS, _MOST_STRENGTH_CHANNELS = 9, 3
 _STRENGTH_FACTOR = 100.0
 # Channels that a description names.
 _MOST_NAMED = 4
-# Added to the mean square of second differences, as in native/window_job.hpp, and to the squared
-# norm of what is exaggerated.
-_FLAT = 1e-2
 # Distances are rounded; those at a threshold must not depend on it.
 _ROUNDING = 1e-9
 # About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
@@ -248,7 +245,7 @@ class Snippets(PlainState):
         """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
         batch = fill_gaps(batch, self.scale.centre)
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
-        target, token = selected_target().index, native.CancelToken()
+        target, token = native.selected_target(), native.CancelToken()
         workers, (parts, costs) = thread_count(n_jobs), self._parts
 
         def task(block: Block) -> None:
@@ -368,7 +365,7 @@ class Snippets(PlainState):
         if len(which) and not 0 <= which[0] <= which[-1] < len(self):
             raise IndexError(f"There are {len(self)} snippets, 0 to {len(self) - 1}. Got {which}.")
         series = fill_gaps(series, self.scale.centre)
-        target = selected_target().index
+        target = native.selected_target()
         step = max(1, _DISTANCES // series.n_steps)
         for begin in range(0, len(which), step):
             check_stopped()
@@ -380,15 +377,15 @@ class Snippets(PlainState):
     @cached_property
     def _windows(self) -> Any:
         """The snippets as the kernel takes them: scaled as the series they are compared with."""
-        centre, spread = self.scale.centre, self.scale.spread
+        centre, spread, flat = self.scale.centre, self.scale.spread, native.WINDOW_FLATNESS
         own = ChannelScale(centre[self.channels], spread[self.channels], squash=False)
         rows = np.ascontiguousarray(own(self.values.T).T)
         shapes, far = np.repeat([self.shape_only, self.by_strength], np.diff(self.first), axis=1)
         bends = np.diff(rows[shapes], 2, axis=1)
         rows[shapes] = 0.0
-        rows[shapes, 1:-1] = bends / np.sqrt(np.mean(bends**2, axis=1, keepdims=True) + _FLAT)
+        rows[shapes, 1:-1] = bends / np.sqrt(np.mean(bends**2, axis=1, keepdims=True) + flat)
         moves = _around_mean(rows[far])
-        size = np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + _FLAT)
+        size = np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + flat)
         rows[far] = _STRENGTH_FACTOR * moves / size
         return native.Windows(
             rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from slts._typing import AnyArray, IntArray
 from slts.alignment.cuda.device import require_gpu
@@ -66,10 +65,11 @@ class _Packs:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One call: what to compute and where the result goes, with more fields of the kernel's job."""
+    """One call: what to compute, where the result goes, and more fields of the kernel's job."""
 
     case: Case
     out: AnyArray
+    weights: AnyArray | None
     metrics: AnyArray | None
     basis: AnyArray | None
     options: dict[str, Any]
@@ -77,7 +77,7 @@ class _Work:
     @property
     def summed(self) -> bool:
         """Whether landmarks are summed, so that `out` has no axis of landmarks."""
-        return self.case.reduction == Reduction.GROUPED
+        return self.weights is not None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -141,22 +141,12 @@ class CudaBackend:
 
     def grouped(self, weights: AnyArray, out: AnyArray) -> None:
         """Weighted sums of T, into (series, groups, phases, channels, channels or directions)."""
-        options = {"n_outer": out.shape[1], "n_phases": out.shape[2]}
-        self._run(Reduction.GROUPED, out, weights=weights, basis=self._layouts.basis, **options)
+        n_outer, n_phases = out.shape[1:3]
+        self._run(Reduction.GROUPED, out, weights=weights, n_outer=n_outer, n_phases=n_phases)
 
     def projected(self, metrics: AnyArray, out: AnyArray) -> None:
         """<M_c, T> of every pair, into (series, landmarks, metrics)."""
         self._run(Reduction.PROJECTED, out, metrics=metrics, n_outer=len(metrics))
-
-    def intervals(self) -> npt.NDArray[np.int32]:
-        """Paths: for each series step the first and the last landmark step aligned with it.
-
-        Shape (series, landmarks, longest series, 2), with -1 after the end of a series.
-        """
-        longest = int(self.series.lengths.max(initial=0))
-        out = np.empty((len(self.series), len(self.landmarks), longest, 2), dtype=np.int32)
-        self._run(Reduction.PATH, out, out_steps=longest)
-        return out
 
     def _run(
         self,
@@ -165,7 +155,6 @@ class CudaBackend:
         *,
         weights: AnyArray | None = None,
         metrics: AnyArray | None = None,
-        basis: AnyArray | None = None,
         **options: Any,
     ) -> None:
         """Run blocks of (series x landmarks)."""
@@ -173,24 +162,22 @@ class CudaBackend:
             out[...] = 0
             return
         longest, steps = int(self.series.lengths.max()), self.landmarks.lengths
+        radius, slope = self._layouts.band
         case = Case(
             reduction, self.dtype.name, self.series.n_channels,
-            self.settings.objective != "affinity", self._layouts.band[0],
-            longest + int(steps.max()) >= 2**16,
+            shifted=self.settings.objective != "affinity",
+            band="SAKOE_CHIBA" if radius >= 0 else "ITAKURA" if slope else "NO_BAND",
+            long_paths=longest + int(steps.max()) >= 2**16,
         )  # fmt: skip
-        options = {"n_outer": 1, "n_phases": 1} | options
-        work = _Work(
-            case, out, metrics, None if basis is None else basis.astype(self.dtype), options
-        )
+        options = {"n_outer": 1, "n_phases": 1, "band": max(radius, slope)} | options
+        basis = None if weights is None else self._layouts.basis
+        work = _Work(case, out, weights, metrics, basis, options)
         total, done = float(self.landmarks.n_steps) * self.series.n_steps, 0.0
         with device_lock(self._cupy.cuda.Device().id):
             # A quarter each for landmarks, for series and results, for moves, and for rounding up.
             self._share = self._free_memory() // 4
-            for packs in self._landmark_runs(case, weights):
+            for packs in self._landmark_runs(work):
                 kernel = program(case, packs.widest, longest)
-                if weights is not None:
-                    sparse = self._sparse_weights(weights[:, packs.index][:, packs.order])
-                    work = replace(work, options=options | sparse)
                 for rows in self._series_blocks(work, packs):
                     self._run_rows(work, kernel, packs, rows)
                     n_steps = self.series.offsets[rows.stop] - self.series.offsets[rows.start]
@@ -203,16 +190,16 @@ class CudaBackend:
         free, _ = self._cupy.cuda.runtime.memGetInfo()
         return int(0.8 * (free + self._cupy.get_default_memory_pool().free_bytes()))
 
-    def _landmark_runs(self, case: Case, weights: AnyArray | None) -> Iterator[_Packs]:
+    def _landmark_runs(self, work: _Work) -> Iterator[_Packs]:
         """Landmarks in runs that fit on the card. A small single run is kept for later calls."""
-        lengths = self.landmarks.lengths
+        case, lengths, weights = work.case, self.landmarks.lengths, work.weights
         # Landmarks of a group are neighbours in their pack: take the first group with a weight.
         groups = None if weights is None else np.argmax(weights != 0, axis=0)
         key = None if groups is None else groups.tobytes()
         kept: dict[bytes | None, _Packs]
         kept = self._layouts.get(("cuda", self._cupy.cuda.Device().id), dict)
         if key in kept:
-            yield kept[key]
+            yield self._weighted(kept[key], weights)
             return
         order = _by_length(lengths)
         longest = np.maximum.reduceat(lengths[order], np.arange(0, len(order), LANES))
@@ -222,22 +209,36 @@ class CudaBackend:
         if len(kept) >= _KEPT_LAYOUTS:
             kept.clear()
         for run in runs:
-            chosen = order[run.row_begin * LANES : run.row_end * LANES]
-            packs = self._lay_out(case, chosen, groups, first=run is runs[0])
+            members = order[run.row_begin * LANES : run.row_end * LANES]
+            packs = self._lay_out(case, members, groups, first=run is runs[0])
             if keep:
                 kept[key] = packs
-            yield packs
+            yield self._weighted(packs, weights)
+
+    def _weighted(self, packs: _Packs, weights: AnyArray | None) -> _Packs:
+        """Add the weights that are not zero, by position of the landmark in the packs."""
+        if weights is None:
+            return packs
+        by_position = weights[:, packs.index][:, packs.order].T
+        position, group = np.nonzero(by_position)
+        begin = np.searchsorted(position, np.arange(len(by_position) + 1))
+        arrays = {
+            "weights_begin": self._cupy.asarray(begin.astype(np.int32)),
+            "weights_group": self._cupy.asarray(group.astype(np.int32)),
+            "weights": self._cupy.asarray(by_position[position, group].astype(self.dtype)),
+        }
+        return replace(packs, arrays=packs.arrays | arrays)
 
     def _lay_out(
-        self, case: Case, chosen: IntArray, groups: IntArray | None, *, first: bool
+        self, case: Case, members: IntArray, groups: IntArray | None, *, first: bool
     ) -> _Packs:
         """Pack landmarks, given in order of length, on the device."""
         cupy = self._cupy
-        index = np.sort(chosen)
+        index = np.sort(members)
         batch = self.landmarks if len(index) == len(self.landmarks) else self.landmarks[index]
-        order = np.searchsorted(index, chosen)
+        order = np.searchsorted(index, members)
         if groups is not None:
-            order = order[np.lexsort((groups[chosen], np.arange(len(order)) // LANES))]
+            order = order[np.lexsort((groups[members], np.arange(len(order)) // LANES))]
         longest = np.maximum.reduceat(batch.lengths[order], np.arange(0, len(order), LANES))
         padded = -(-longest // case.column_step) * case.column_step
         columns = np.concatenate([[0], np.cumsum(padded)])
@@ -286,15 +287,15 @@ class CudaBackend:
 
     def _run_rows(self, work: _Work, kernel: Program, packs: _Packs, rows: slice) -> None:
         """Run a block, or its halves if there is not enough contiguous free memory."""
-        found = None
+        result = None
         try:
-            found = self._run_block(work, kernel, packs, rows)
+            result = self._run_block(work, kernel, packs, rows)
         except self._cupy.cuda.memory.OutOfMemoryError:
             if rows.stop - rows.start == 1:
                 raise
         # Not inside the handler, where the exception still refers to the arrays of the block.
-        if found is not None:
-            self._store(work, packs, rows, found)
+        if result is not None:
+            self._store(work, packs, rows, result)
             return
         self._cupy.get_default_memory_pool().free_all_blocks()
         self._share //= 2
@@ -302,17 +303,17 @@ class CudaBackend:
         for half in (slice(rows.start, middle), slice(middle, rows.stop)):
             self._run_rows(work, kernel, packs, half)
 
-    def _store(self, work: _Work, packs: _Packs, rows: slice, found: Any) -> None:
+    def _store(self, work: _Work, packs: _Packs, rows: slice, result: Any) -> None:
         """Copy the result of a block to the host, unless it is to stay on the device."""
-        if isinstance(work.out, self._cupy.ndarray):
-            assert work.summed
-            work.out[rows] = found if packs.first else work.out[rows] + found
-        elif packs.first and (work.summed or len(packs.index) == len(self.landmarks)):
-            self._cupy.asnumpy(found, out=work.out[rows])
-        elif work.summed:
-            work.out[rows] += self._cupy.asnumpy(found)
+        out, on_host = work.out, not isinstance(work.out, self._cupy.ndarray)
+        if work.summed and not packs.first:
+            out[rows] += self._cupy.asnumpy(result) if on_host else result
+        elif not on_host:
+            out[rows] = result
+        elif work.summed or len(packs.index) == len(self.landmarks):
+            self._cupy.asnumpy(result, out=out[rows])
         else:
-            work.out[rows, packs.index] = self._cupy.asnumpy(found)
+            out[rows, packs.index] = self._cupy.asnumpy(result)
 
     def _run_block(self, work: _Work, kernel: Program, packs: _Packs, rows: slice) -> Any:
         """Return the result of one block, on the device."""
@@ -327,12 +328,8 @@ class CudaBackend:
             job["projected"] = cupy.empty((len(metrics), *batch.values.shape), dtype=self.dtype)
             sizes = np.int64(batch.n_steps), np.int64(len(metrics))
             self._map(kernel.project_rows, job["projected"], values, metrics, *sizes)
-        if case.reduction == Reduction.PATH:
-            out = cupy.full((len(batch), len(packs.order), *work.shape), -1, dtype=np.int32)
-            job["out_intervals"] = out
-        else:
-            leading = (chunks, len(batch)) if work.summed else (len(batch), len(packs.order))
-            out = job["out"] = cupy.empty((*leading, *work.shape), dtype=self.dtype)
+        leading = (chunks, len(batch)) if work.summed else (len(batch), len(packs.order))
+        out = cupy.empty((*leading, *work.shape), dtype=self.dtype)
         places, size = _scratch(kernel, packs.widest, longest, job["n_outer"] * job["n_phases"])
         blocks = min(-(-n_items // WARPS), kernel.resident_blocks(packs.widest, longest))
         if size:
@@ -340,27 +337,15 @@ class CudaBackend:
             job["scratch"] = cupy.empty(blocks * WARPS * size, dtype=np.uint8)
         no_path = cupy.full(1, _EVERY_PAIR_HAS_A_PATH, dtype=np.uint64)
         kernel.launch(
-            blocks,
-            packs.widest,
-            longest,
-            series=values,
-            series_shift=shift,
+            blocks, packs.widest, longest,
+            series=values, series_shift=shift, out=out, no_path=no_path,
             series_offsets=cupy.asarray(batch.offsets.astype(np.int64)),
             series_order=cupy.asarray(_by_length(-batch.lengths).astype(np.int32)),
-            scratch_size=size,
-            counter=cupy.zeros(1, dtype=np.uint32),
-            no_path=no_path,
-            band=self._layouts.band[1],
-            n_items=n_items,
-            n_rows=batch.n_steps,
-            n_series=len(batch),
-            n_landmarks=len(packs.order),
-            n_packs=packs.count,
-            packs_per_item=work.packs_per_item(packs),
-            **packs.arrays,
-            **places,
-            **job,
-        )
+            scratch_size=size, counter=cupy.zeros(1, dtype=np.uint32),
+            n_items=n_items, n_rows=batch.n_steps, n_series=len(batch),
+            n_landmarks=len(packs.order), n_packs=packs.count,
+            packs_per_item=work.packs_per_item(packs), **packs.arrays, **places, **job,
+        )  # fmt: skip
         pair = int(cupy.asnumpy(no_path)[0])
         if pair != _EVERY_PAIR_HAS_A_PATH:
             p, q = divmod(pair, len(packs.order))
@@ -371,17 +356,7 @@ class CudaBackend:
         self._map(kernel.add_chunks, summed, out, np.int64(chunks), np.int64(summed.size))
         if work.basis is None:
             return summed
-        return summed @ cupy.asarray(work.basis)
-
-    def _sparse_weights(self, weights: AnyArray) -> dict[str, Any]:
-        """Weights that are not zero, by position of the landmark in the packs."""
-        position, group = np.nonzero(weights.T)
-        begin = np.searchsorted(position, np.arange(weights.shape[1] + 1))
-        return {
-            "weights_begin": self._cupy.asarray(begin.astype(np.int32)),
-            "weights_group": self._cupy.asarray(group.astype(np.int32)),
-            "weights": self._cupy.asarray(weights[group, position].astype(self.dtype)),
-        }
+        return summed @ cupy.asarray(work.basis.astype(self.dtype))
 
     @staticmethod
     def _map(function: Any, out: Any, *arguments: Any) -> None:
@@ -399,7 +374,7 @@ def _scratch(
     """Return the places of intervals and sums in the scratch memory of a warp, and its size."""
     case = kernel.case
     frontier = 0 if kernel.shared else columns * LANES * (case.item + 4)
-    if case.reduction == Reduction.SCORE:
+    if not case.traced:
         return {}, frontier
     moves = whole_lines(-(-longest // case.rows) * columns * LANES * 2)
     intervals = 0 if kernel.shared else whole_lines(case.intervals_bytes(longest))

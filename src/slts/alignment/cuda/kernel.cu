@@ -10,8 +10,8 @@
 // loops over the landmarks, so that every sum has one owner and one order of addition.
 //
 // programs.py defines REAL, CHANNELS, NARROW, SHIFTED, BAND, REDUCTION, ROWS, WARPS, BLOCKS,
-// SHARED_FRONTIER and LONG_PATHS, and backend.py fills `job`. Do not use fast-math: -inf means
-// "no path".
+// SHARED_FRONTIER, LONG_PATHS, JOB_BYTES and OTHER_BYTES, and backend.py fills `job`. Do not use
+// fast-math: -inf means "no path".
 
 typedef REAL T;
 typedef long long int64;
@@ -24,8 +24,8 @@ typedef unsigned short Length;
 typedef ushort2 Ends;
 #endif
 
-enum { SCORE = 0, PRODUCTS = 1, GROUPED = 2, PROJECTED = 3, PATH = 4 };
-enum { NO_BAND = 0, SAKOE_CHIBA = 1, ITAKURA = 2 };
+enum { SCORE, PRODUCTS, GROUPED, PROJECTED };
+enum { NO_BAND, SAKOE_CHIBA, ITAKURA };
 enum { DIAGONAL = 0, UP = 1, LEFT = 2 };
 
 constexpr int D = CHANNELS;
@@ -56,7 +56,8 @@ struct Interval {
     int start, stop;
 };
 
-// As native/band.hpp.
+// The columns of a row that the band admits, as in native/band.hpp. `parameter` is a radius or a
+// slope.
 __device__ __forceinline__ Interval band_interval(double parameter, int row, int n, int m) {
     int64 start = 0, stop = m, i = row;
     if (BAND == SAKOE_CHIBA) {
@@ -280,6 +281,7 @@ struct alignas(16) Other {
     int group;    // its group, or -1
     int n_weights, steps;
 };
+static_assert(sizeof(Other) == OTHER_BYTES, "programs.py has another size");
 
 // Sums one channel over the rows [in.x, in.y] of landmarks, for U sums at a time and up to three
 // rows without a branch, so that many loads are in flight.
@@ -355,12 +357,12 @@ struct Job {
     unsigned int* counter;
     unsigned long long* no_path;  // the first pair without a path
     T* out;
-    int2* out_intervals;  // path: series x landmarks x out_steps
     double band;
     double plus;
     int64 n_items, n_rows;
-    int n_series, n_landmarks, n_packs, packs_per_item, n_outer, n_phases, mean, out_steps, columns;
+    int n_series, n_landmarks, n_packs, packs_per_item, n_outer, n_phases, mean, columns;
 };
+static_assert(sizeof(Job) == JOB_BYTES, "programs.py has another layout");
 
 extern "C" {
 __constant__ Job job;
@@ -561,11 +563,6 @@ extern "C" __global__ void __launch_bounds__(WARPS* W, BLOCKS) run_pairs() {
                 write_products(others, lanes, intervals, g.series, g.n, lane, first, p, sums);
             if (REDUCTION == PROJECTED)
                 write_projected(others, lanes, intervals, begin, g.n, lane, first, p);
-            if (REDUCTION == PATH && lane < lanes)
-                for (int i = 0; i < g.n; ++i) {
-                    const Ends in = intervals[i * WE + lane];
-                    job.out_intervals[pair * job.out_steps + i] = make_int2(in.x, in.y);
-                }
             __syncwarp();
         }
         if (REDUCTION == GROUPED)

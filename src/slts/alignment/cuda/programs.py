@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum
 from functools import cache
 from importlib import resources
 from threading import RLock
@@ -26,46 +26,50 @@ _FEW_WARPS = 8
 # Shared memory that the driver reserves per block.
 _RESERVED_SHARED = 1024
 
-_POINTERS = (
-    "series", "series_shift", "series_offsets", "series_order", "packed", "packed_shift",
-    "landmarks", "pack_columns", "begins", "steps", "order", "weights_begin", "weights_group",
-    "weights", "projected", "scratch",
-)  # fmt: skip
 # The struct `Job` in kernel.cu.
 _JOB = np.dtype(
-    [(name, np.uint64) for name in _POINTERS]
-    + [(name, np.int64) for name in ("scratch_size", "intervals_at", "sums_at", "warp_space")]
-    + [(name, np.uint64) for name in ("counter", "no_path", "out", "out_intervals")]
-    + [("band", np.float64), ("plus", np.float64), ("n_items", np.int64), ("n_rows", np.int64)]
-    + [
-        (name, np.int32)
-        for name in (
-            "n_series", "n_landmarks", "n_packs", "packs_per_item", "n_outer", "n_phases", "mean",
-            "out_steps", "columns",
+    [
+        (name, kind)
+        for kind, names in (
+            ("u8", "series series_shift series_offsets series_order packed packed_shift"),
+            ("u8", "landmarks pack_columns begins steps order weights_begin weights_group weights"),
+            ("u8", "projected scratch"),
+            ("i8", "scratch_size intervals_at sums_at warp_space"),
+            ("u8", "counter no_path out"),
+            ("f8", "band plus"),
+            ("i8", "n_items n_rows"),
+            ("i4", "n_series n_landmarks n_packs packs_per_item n_outer n_phases mean columns"),
         )
+        for name in names.split()
     ],
     align=True,
-)  # fmt: skip
+)
 
 _device_locks: dict[int, RLock] = {}
 
 
-class Reduction(IntEnum):
-    """What is kept of a path: REDUCTION in kernel.cu."""
-
-    SCORE, PRODUCTS, GROUPED, PROJECTED, PATH = range(5)
+# What is kept of a path, named as in kernel.cu.
+Reduction = Enum("Reduction", ["SCORE", "PRODUCTS", "GROUPED", "PROJECTED"])
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Compile-time constants of the kernel."""
+    """Compile-time constants of the kernel.
+
+    `band` is NO_BAND, SAKOE_CHIBA or ITAKURA.
+    """
 
     reduction: Reduction
     dtype: str
     channels: int
     shifted: bool
-    band: int
+    band: str
     long_paths: bool
+
+    @property
+    def traced(self) -> bool:
+        """Whether paths are walked back."""
+        return self.reduction is not Reduction.SCORE
 
     @property
     def item(self) -> int:
@@ -89,7 +93,7 @@ class Case:
     @property
     def blocks(self) -> int:
         """Blocks per multiprocessor, which limits their registers."""
-        plain = self.reduction != Reduction.SCORE or not (self.shifted or self.band)
+        plain = self.traced or not (self.shifted or self.band != "NO_BAND")
         return 4 if self.item == 4 and plain else 3
 
     @property
@@ -105,7 +109,7 @@ class Case:
     def warp_space(self, columns: int, longest: int) -> int:
         """Bytes of shared memory per warp: frontier and lengths, later replaced by intervals."""
         ends = 8 if self.long_paths else 4
-        if self.reduction == Reduction.SCORE:
+        if not self.traced:
             return columns * LANES * (self.item + ends // 2)
         return whole_lines(max(columns * LANES * self.item, self.intervals_bytes(longest)))
 
@@ -125,12 +129,14 @@ class Program:
             "NARROW": int(case.narrow),
             "SHIFTED": int(case.shifted),
             "BAND": case.band,
-            "REDUCTION": int(case.reduction),
+            "REDUCTION": case.reduction.name,
             "ROWS": case.rows,
             "WARPS": WARPS,
             "BLOCKS": case.blocks,
             "SHARED_FRONTIER": int(shared),
             "LONG_PATHS": int(case.long_paths),
+            "JOB_BYTES": _JOB.itemsize,
+            "OTHER_BYTES": _OTHER_BYTES[case.item],
         }
         source = resources.files("slts.alignment.cuda").joinpath("kernel.cu").read_text("utf-8")
         flags = ("-std=c++17", *(f"-D{name}={value}" for name, value in options.items()))
@@ -145,9 +151,7 @@ class Program:
 
     def shared_bytes(self, columns: int, longest: int) -> int:
         """Bytes of shared memory per block."""
-        others = (
-            LANES * _OTHER_BYTES[self.case.item] if self.case.reduction != Reduction.SCORE else 0
-        )
+        others = LANES * _OTHER_BYTES[self.case.item] if self.case.traced else 0
         return WARPS * (others + (self.case.warp_space(columns, longest) if self.shared else 0))
 
     def resident_blocks(self, columns: int, longest: int) -> int:

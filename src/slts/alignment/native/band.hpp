@@ -17,14 +17,13 @@ struct Interval {
 // needs.
 inline Interval band_interval(const Band& band, std::int64_t i, std::int64_t n, std::int64_t m) {
     std::int64_t start = 0, stop = m;
-    if (band.kind == Band::sakoe_chiba) {
-        const std::int64_t radius = static_cast<std::int64_t>(band.parameter);
+    if (band.radius >= 0) {
         const std::int64_t surplus = m - n;
-        start = i + (surplus < 0 ? surplus : 0) - radius;
-        stop = i + (surplus > 0 ? surplus : 0) + radius + 1;
-    } else if (band.kind == Band::itakura && n > 1) {
+        start = i + (surplus < 0 ? surplus : 0) - band.radius;
+        stop = i + (surplus > 0 ? surplus : 0) + band.radius + 1;
+    } else if (band.slope > 0.0 && n > 1) {
         // A path is at most `slope` times steeper or flatter than the straight one.
-        const double slope = band.parameter, tiny = 1e-9;
+        const double slope = band.slope, tiny = 1e-9;
         const double straight = static_cast<double>(m - 1) / static_cast<double>(n - 1);
         const double done = straight * static_cast<double>(i);
         const double left = straight * static_cast<double>(n - 1 - i);

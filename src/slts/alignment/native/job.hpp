@@ -26,7 +26,7 @@ inline constexpr int kTileColumns = 2;
 
 // Paths that are walked back in turns, and the ends of one: first, a spare entry, last.
 inline constexpr int kWalks = 4;
-inline constexpr std::int64_t walk_size(std::int64_t n) { return 2 * n + 1; }
+static inline std::int64_t walk_size(std::int64_t n) { return 2 * n + 1; }
 
 // Aligned landmark rows that are added without a branch.
 inline constexpr int kUnrolled = 3;
@@ -34,16 +34,21 @@ inline constexpr int kUnrolled = 3;
 // Rows are padded to a multiple of kWideRow channels, or to kNarrowRow if they have no more.
 inline constexpr int kNarrowRow = 4, kWideRow = 8;
 
-// In the order of OBJECTIVES in settings.py.
-enum class Objective : int { affinity, cost, distance };
-
 enum class Reduction : int { score, products, grouped, projected, sums, path };
 
+// Which cells a path may use: a Sakoe-Chiba band, an Itakura parallelogram, or all.
 struct Band {
-    enum Kind : int { none, sakoe_chiba, itakura };
-    Kind kind = none;
-    double parameter = 0.0;
+    std::int64_t radius = -1;  // steps, or -1 for no Sakoe-Chiba band
+    double slope = 0.0;        // at least 1, or 0 for no parallelogram
 };
+static inline bool admits_all(const Band& band) { return band.radius < 0 && band.slope == 0.0; }
+
+// `stop` is called every kPollEvery operations (about 30 ms); true stops the run.
+struct Poll {
+    bool (*stop)(void*) = nullptr;
+    void* context = nullptr;
+};
+inline constexpr std::int64_t kPollEvery = 200'000'000;
 
 // Steps [begin, end) of a series or a landmark.
 struct Span {
@@ -101,13 +106,13 @@ template <class T>
 struct Job {
     Rows<T> series;
     Landmarks<T> landmarks;
-    std::int64_t series_begin = 0, series_end = 0;
-    std::int64_t pack_begin = 0, pack_end = 0;
+    std::int64_t n_series = 0, pack_begin = 0, pack_end = 0;
     Band band;
     Reduction reduction = Reduction::score;
     Workspace<T> work;
+    Poll poll;
 
-    // Outputs. The row is `p - series_begin`, the column is the landmark index.
+    // Outputs. The row is the series, the column is the landmark.
     T* values = nullptr;                 // total local value along the path, or null
     std::int32_t* lengths = nullptr;     // score: path length
     T* out = nullptr;                    // products, grouped, projected, sums
@@ -117,10 +122,6 @@ struct Job {
     std::int64_t n_phases = 1;           // grouped, sums: parts of a landmark's steps
     std::int32_t* path_first = nullptr;  // path: series steps (one pair only)
     std::int32_t* path_last = nullptr;
-
-    // Called regularly during the run; true stops it.
-    bool (*poll)(void*) = nullptr;
-    void* poll_context = nullptr;
 };
 
 enum class Outcome : int { done, stopped, no_path };
@@ -130,14 +131,21 @@ struct Result {
     std::int64_t series = -1, landmark = -1;  // the pair without a path
 };
 
-// Name, test and entry points of one instruction set.
+// Name, test, bytes of a vector and entry points of one instruction set.
 struct Target {
     const char* name;
     bool (*usable)();
-    std::int64_t width_float, width_double;
+    int vector_bytes;
     Result (*run_float)(const Job<float>&);
     Result (*run_double)(const Job<double>&);
     void (*run_windows)(const WindowJob&);
+
+    Result run(const Job<float>& job) const { return run_float(job); }
+    Result run(const Job<double>& job) const { return run_double(job); }
+    template <class T>
+    std::int64_t width() const {
+        return vector_bytes / static_cast<std::int64_t>(sizeof(T));
+    }
 };
 
 }  // namespace slts

@@ -7,19 +7,16 @@
 
 namespace slts::SLTS_TARGET {
 
-// Operations between two checks for an interrupt: about 30 ms.
-inline constexpr std::int64_t kPollEvery = 200'000'000;
-
-template <class T>
+// Counts operations, and says whether to stop.
 struct Poller {
-    const Job<T>& job;
+    const Poll& poll;
     std::int64_t work = 0;
 
     SLTS_INLINE bool operator()(std::int64_t operations) {
         work += operations;
         if (work < kPollEvery) return false;
         work = 0;
-        return job.poll != nullptr && job.poll(job.poll_context);
+        return poll.stop(poll.context);
     }
 };
 
@@ -40,7 +37,7 @@ void fill_bounds(const Job<T>& job, const PackInfo& pack, std::int64_t n) {
 
 // W is the width of this pack, Native the width of the target.
 template <class T, int W, int Native, bool Shifted, bool Banded>
-Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<T>& poll) {
+Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller& poll) {
     const Rows<T>&x = job.series, &y = job.landmarks.rows;
     Grid<T> g;
     g.n = x.offsets[p + 1] - x.offsets[p];
@@ -61,7 +58,7 @@ Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<
         const std::int64_t q = job.landmarks.order[pack.first + w];
         const std::int64_t m = y.offsets[q + 1] - y.offsets[q], end = (m - 1) * W + w;
         if (Banded && !(g.frontier[end] > T(-INFINITY))) return {Outcome::no_path, p, q};
-        const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
+        const std::int64_t pair = p * job.landmarks.count + q;
         if (job.values != nullptr) job.values[pair] = g.frontier[end];
         if (scoring) job.lengths[pair] = static_cast<std::int32_t>(g.lengths[end]);
     }
@@ -85,8 +82,8 @@ Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<
 
 template <class T, int W, bool Shifted, bool Banded>
 Result run_job(const Job<T>& job) {
-    Poller<T> poll{job};
-    for (std::int64_t p = job.series_begin; p < job.series_end; ++p) {
+    Poller poll{job.poll};
+    for (std::int64_t p = 0; p < job.n_series; ++p) {
         const std::int64_t n = job.series.offsets[p + 1] - job.series.offsets[p];
         start_series(job, n);
         for (std::int64_t k = job.pack_begin; k < job.pack_end; ++k) {
@@ -103,7 +100,7 @@ Result run_job(const Job<T>& job) {
 
 template <class T, int W>
 Result run(const Job<T>& job) {
-    const bool shifted = job.series.shift != nullptr, banded = job.band.kind != Band::none;
+    const bool shifted = job.series.shift != nullptr, banded = !admits_all(job.band);
     if (shifted) return banded ? run_job<T, W, true, true>(job) : run_job<T, W, true, false>(job);
     return banded ? run_job<T, W, false, true>(job) : run_job<T, W, false, false>(job);
 }

@@ -21,15 +21,17 @@
 #error "SLTS_TARGET must name the target namespace before lanes.hpp is included"
 #endif
 
-#if defined(_MSC_VER) && !defined(__clang__)
-#define SLTS_INLINE __forceinline
-#else
 #define SLTS_INLINE inline __attribute__((always_inline))
-#endif
 
 namespace slts::SLTS_TARGET {
 
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(SLTS_PORTABLE_LANES)
+// Calls f<n>() for a number n from 1 to Most that is known at run time.
+template <int Most, class F>
+SLTS_INLINE void with_constant(std::int64_t n, F&& f) {
+    if constexpr (Most > 1)
+        if (n < Most) return with_constant<Most - 1>(n, f);
+    f.template operator()<Most>();
+}
 
 // Compilers do not turn compare and select of vectors into one maximum, which has half the latency.
 template <class V>
@@ -139,110 +141,6 @@ struct Lanes {
     typedef T Aligned __attribute__((vector_size(W * sizeof(T)), may_alias));
     typedef T Unaligned __attribute__((vector_size(W * sizeof(T)), may_alias, aligned(sizeof(T))));
 };
-
-#else
-
-// Plain arrays for compilers without vector extensions. Same results, by auto-vectorisation.
-template <class T, int W>
-struct Pack {
-    T lane[W] = {};
-};
-#define SLTS_LANEWISE(OP)                                                   \
-    template <class T, int W>                                               \
-    SLTS_INLINE Pack<T, W> operator OP(Pack<T, W> a, const Pack<T, W>& b) { \
-        for (int w = 0; w < W; ++w) a.lane[w] = a.lane[w] OP b.lane[w];     \
-        return a;                                                           \
-    }
-SLTS_LANEWISE(+)
-SLTS_LANEWISE(-)
-SLTS_LANEWISE(*)
-SLTS_LANEWISE(&)
-#undef SLTS_LANEWISE
-#define SLTS_COMPARE(OP)                                                            \
-    template <class T, int W>                                                       \
-    SLTS_INLINE Pack<typename IntOf<T>::type, W> operator OP(const Pack<T, W>& a,   \
-                                                             const Pack<T, W>& b) { \
-        Pack<typename IntOf<T>::type, W> m;                                         \
-        for (int w = 0; w < W; ++w) m.lane[w] = a.lane[w] OP b.lane[w] ? -1 : 0;    \
-        return m;                                                                   \
-    }
-SLTS_COMPARE(>)
-SLTS_COMPARE(<)
-SLTS_COMPARE(<=)
-#undef SLTS_COMPARE
-template <class T, int W>
-SLTS_INLINE Pack<T, W> operator*(Pack<T, W> a, T b) {
-    for (int w = 0; w < W; ++w) a.lane[w] = a.lane[w] * b;
-    return a;
-}
-
-template <class T, int W>
-struct Lanes {
-    using Int = typename IntOf<T>::type;
-    using Value = Pack<T, W>;
-    using Bits = Pack<Int, W>;
-
-    static SLTS_INLINE Value broadcast(T x) {
-        Value v;
-        for (int w = 0; w < W; ++w) v.lane[w] = x;
-        return v;
-    }
-    static SLTS_INLINE Bits broadcast_bits(Int x) {
-        Bits v;
-        for (int w = 0; w < W; ++w) v.lane[w] = x;
-        return v;
-    }
-    static SLTS_INLINE Value broadcast_from(const T* p) { return broadcast(*p); }
-    static SLTS_INLINE Value add_product(const Value& sum, const Value& a, const Value& b) {
-        return sum + a * b;
-    }
-    static SLTS_INLINE Value larger(Value a, const Value& b) {
-        for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] > a.lane[w] ? b.lane[w] : a.lane[w];
-        return a;
-    }
-    static SLTS_INLINE Value smaller(Value a, const Value& b) {
-        for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] < a.lane[w] ? b.lane[w] : a.lane[w];
-        return a;
-    }
-    static SLTS_INLINE std::uint64_t larger_lanes(const Value& a, const Value& b) {
-        std::uint64_t lanes = 0;
-        for (int w = 0; w < W; ++w) lanes |= static_cast<std::uint64_t>(a.lane[w] > b.lane[w]) << w;
-        return lanes;
-    }
-    static SLTS_INLINE int count_at_most(const Value& a, const Value& b) {
-        int count = 0;
-        for (int w = 0; w < W; ++w) count += a.lane[w] <= b.lane[w];
-        return count;
-    }
-    static SLTS_INLINE Value select(const Bits& mask, Value a, const Value& b) {
-        for (int w = 0; w < W; ++w) a.lane[w] = mask.lane[w] ? a.lane[w] : b.lane[w];
-        return a;
-    }
-    static SLTS_INLINE Bits select_bits(const Bits& mask, Bits a, const Bits& b) {
-        for (int w = 0; w < W; ++w) a.lane[w] = mask.lane[w] ? a.lane[w] : b.lane[w];
-        return a;
-    }
-    static SLTS_INLINE Value load(const T* p) {
-        Value v;
-        for (int w = 0; w < W; ++w) v.lane[w] = p[w];
-        return v;
-    }
-    static SLTS_INLINE void store(T* p, const Value& v) {
-        for (int w = 0; w < W; ++w) p[w] = v.lane[w];
-    }
-    static SLTS_INLINE Bits load_bits(const Int* p) {
-        Bits v;
-        for (int w = 0; w < W; ++w) v.lane[w] = p[w];
-        return v;
-    }
-    static SLTS_INLINE void store_bits(Int* p, const Bits& v) {
-        for (int w = 0; w < W; ++w) p[w] = v.lane[w];
-    }
-    static SLTS_INLINE Value load_unaligned(const T* p) { return load(p); }
-    static SLTS_INLINE void store_unaligned(T* p, const Value& v) { store(p, v); }
-};
-
-#endif
 
 // Scalars with the same interface, for a single landmark.
 template <class T>

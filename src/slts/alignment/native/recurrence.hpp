@@ -142,7 +142,7 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
     }
     std::int64_t previous_begin = 0;
     for (std::int64_t row = 0; row < g.n; row += kTileRows) {
-        const int rows = static_cast<int>(g.n - row < kTileRows ? g.n - row : kTileRows);
+        const std::int64_t rows = g.n - row < kTileRows ? g.n - row : kTileRows;
         Range range{0, g.columns};
         if (Banded) {
             // Bounds never decrease with the row: take the start of the first row and the stop of
@@ -164,19 +164,8 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
         else if (range.begin > previous_begin)
             corner = L::load(g.frontier + (range.begin - 1) * W);
         previous_begin = range.begin;
-        switch (rows) {
-            case 1:
-                sweep_tile<T, W, 1, Shifted, Banded, K>(g, row, range, corner);
-                break;
-            case 2:
-                sweep_tile<T, W, 2, Shifted, Banded, K>(g, row, range, corner);
-                break;
-            case 3:
-                sweep_tile<T, W, 3, Shifted, Banded, K>(g, row, range, corner);
-                break;
-            default:
-                sweep_tile<T, W, 4, Shifted, Banded, K>(g, row, range, corner);
-        }
+        with_constant<kTileRows>(
+            rows, [&]<int R>() { sweep_tile<T, W, R, Shifted, Banded, K>(g, row, range, corner); });
         if (stop((range.end - range.begin) * rows * W * (g.channels + 4))) return false;
     }
     return true;

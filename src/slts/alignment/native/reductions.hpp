@@ -61,19 +61,10 @@ SLTS_INLINE void series_times_sums(const T* series, std::int64_t channels, std::
     std::int64_t q = 0;
     for (; q + 8 <= channels; q += 8)
         product_rows<T, C, 8>(series + q, x, sums, n, stride, out + q * stride);
-    series += q, out += q * stride;
-    // clang-format off
-    switch (channels - q) {
-        case 7: product_rows<T, C, 7>(series, x, sums, n, stride, out); break;
-        case 6: product_rows<T, C, 6>(series, x, sums, n, stride, out); break;
-        case 5: product_rows<T, C, 5>(series, x, sums, n, stride, out); break;
-        case 4: product_rows<T, C, 4>(series, x, sums, n, stride, out); break;
-        case 3: product_rows<T, C, 3>(series, x, sums, n, stride, out); break;
-        case 2: product_rows<T, C, 2>(series, x, sums, n, stride, out); break;
-        case 1: product_rows<T, C, 1>(series, x, sums, n, stride, out); break;
-        default: break;
-    }
-    // clang-format on
+    if (q == channels) return;
+    with_constant<7>(channels - q, [&]<int Q>() {
+        product_rows<T, C, Q>(series + q, x, sums, n, stride, out + q * stride);
+    });
 }
 
 // Copies rows without their padding.
@@ -109,7 +100,7 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
     const T* landmark = y.data + y.offsets[q] * stride;
     const T share = T(1) / static_cast<T>(path.length);
     const Workspace<T>& w = job.work;
-    const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
+    const std::int64_t pair = p * job.landmarks.count + q;
 
     if (job.reduction == Reduction::path) {
         for (std::int64_t i = 0; i < n; ++i)
@@ -163,16 +154,19 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
     }
 }
 
-// Channels at a time: a row's padding divides by it, and the native width W is not exceeded.
-template <int W, int Padding>
-inline constexpr int kChunk = W < Padding ? W : Padding;
+// Calls f<C>() with channels at a time: a row's padding divides by C, and C is at most the native
+// width W.
+template <int W, class F>
+SLTS_INLINE void by_chunk(std::int64_t stride, F&& f) {
+    if (stride % kWideRow == 0)
+        f.template operator()<(W < kWideRow ? W : kWideRow)>();
+    else
+        f.template operator()<(W < kNarrowRow ? W : kNarrowRow)>();
+}
 
 template <class T, int W>
 void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
-    if (summed_rows(job).stride % kWideRow == 0)
-        reduce_path_by<T, kChunk<W, kWideRow>>(job, p, q, path);
-    else
-        reduce_path_by<T, kChunk<W, kNarrowRow>>(job, p, q, path);
+    by_chunk<W>(summed_rows(job).stride, [&]<int C>() { reduce_path_by<T, C>(job, p, q, path); });
 }
 
 template <class T>
@@ -197,14 +191,12 @@ SLTS_INLINE void finish_series(const Job<T>& job, std::int64_t p, std::int64_t n
         const std::int64_t begin = count > 0 ? rows.begin : 0;
         const T* series = x.data + (x.offsets[p] + begin) * x.stride;
         const T* sums = job.work.sums + (k * n + begin) * y.stride;
-        if (y.stride % kWideRow == 0)
-            series_times_sums<T, kChunk<W, kWideRow>>(series, x.channels, x.stride, sums, count,
-                                                      y.stride, job.work.product);
-        else
-            series_times_sums<T, kChunk<W, kNarrowRow>>(series, x.channels, x.stride, sums, count,
-                                                        y.stride, job.work.product);
+        by_chunk<W>(y.stride, [&]<int C>() {
+            series_times_sums<T, C>(series, x.channels, x.stride, sums, count, y.stride,
+                                    job.work.product);
+        });
         copy_compact(job.work.product, x.channels, y.channels, y.stride,
-                     job.out + ((p - job.series_begin) * parts + k) * size);
+                     job.out + (p * parts + k) * size);
     }
 }
 

@@ -2,9 +2,24 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #if defined(SLTS_X86) && defined(_MSC_VER)
 #include <intrin.h>
+#endif
+
+// The entry points that target.hpp defines.
+#define SLTS_DECLARE(TARGET)        \
+    namespace slts::TARGET {        \
+    Result run(const Job<float>&);  \
+    Result run(const Job<double>&); \
+    void run(const WindowJob&);     \
+    }
+SLTS_DECLARE(baseline)
+#if defined(SLTS_X86)
+SLTS_DECLARE(avx2)
+SLTS_DECLARE(avx512)
 #endif
 
 namespace slts {
@@ -46,36 +61,38 @@ bool has_avx512() {
 
 const Target kTargets[] = {
 #if defined(SLTS_X86)
-    {"avx512", has_avx512, 16, 8, run_avx512, run_avx512, windows_avx512},
-    {"avx2", has_avx2, 8, 4, run_avx2, run_avx2, windows_avx2},
+    {"avx512", has_avx512, 64, avx512::run, avx512::run, avx512::run},
+    {"avx2", has_avx2, 32, avx2::run, avx2::run, avx2::run},
 #endif
 #if defined(__aarch64__) || defined(_M_ARM64)
-    {"neon", always, 4, 2, run_baseline, run_baseline, windows_baseline},
+    {"neon", always, 16, baseline::run, baseline::run, baseline::run},
 #else
-    {"baseline", always, 4, 2, run_baseline, run_baseline, windows_baseline},
+    {"baseline", always, 16, baseline::run, baseline::run, baseline::run},
 #endif
 };
 
 }  // namespace
 
-int count_usable_targets() {
-    int count = 0;
-    for (const Target& t : kTargets) count += t.usable() ? 1 : 0;
-    return count;
+const std::vector<const Target*>& usable_targets() {
+    static const std::vector<const Target*> targets = [] {
+        std::vector<const Target*> usable;
+        for (const Target& target : kTargets)
+            if (target.usable()) usable.push_back(&target);
+        return usable;
+    }();
+    return targets;
 }
 
-const Target& usable_target(int k) {
-    for (const Target& t : kTargets)
-        if (t.usable() && k-- == 0) return t;
-    return kTargets[sizeof(kTargets) / sizeof(kTargets[0]) - 1];
-}
-
-int selected_target() {
-    const char* wanted = std::getenv("SLTS_ISA");
-    if (wanted == nullptr || *wanted == '\0') return 0;
-    for (int k = 0; k < count_usable_targets(); ++k)
-        if (std::strcmp(usable_target(k).name, wanted) == 0) return k;
-    return -1;
+const Target& selected_target() {
+    const char* name = std::getenv("SLTS_ISA");
+    if (name == nullptr || *name == '\0') return *usable_targets().front();
+    std::string names;
+    for (const Target* target : usable_targets()) {
+        if (std::strcmp(target->name, name) == 0) return *target;
+        names += std::string(names.empty() ? "" : ", ") + target->name;
+    }
+    throw std::invalid_argument("SLTS_ISA must be one of " + names + " on this machine. Got '" +
+                                name + "' instead.");
 }
 
 }  // namespace slts

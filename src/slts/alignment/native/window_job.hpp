@@ -11,12 +11,9 @@ inline constexpr int kWindowVectors = 4, kMostLanes = 8;
 // Steps beyond the end of a series that the kernel reads and ignores.
 inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
 
-// Steps that one call compares with all windows of a kind: whole vectors.
-inline constexpr std::int64_t kWindowSteps = 1024;
-
 // Added to the mean square of second differences, where the variance of a channel is 1: noise is
 // not scaled up to a shape.
-inline constexpr double kFlat = 1e-2;
+inline constexpr double kWindowFlatness = 1e-2;
 
 // Values at either end of a window that have no second difference.
 inline constexpr std::int64_t kBendEdge = 1;

@@ -49,7 +49,7 @@ Compared fill_columns(const WindowJob& job, std::int64_t i) {
             }
             alignas(64) double inverse[W];
             L::store(inverse, squares * share);
-            for (int w = 0; w < W; ++w) inverse[w] = 1.0 / std::sqrt(inverse[w] + kFlat);
+            for (int w = 0; w < W; ++w) inverse[w] = 1.0 / std::sqrt(inverse[w] + kWindowFlatness);
             const Value factor = L::load(inverse);
             for (std::int64_t k = kBendEdge; k < length - kBendEdge; ++k)
                 L::store(lanes + k * N * W, L::load(lanes + k * N * W) * factor);
@@ -73,12 +73,12 @@ SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const
     for (int u = 0; u < U; ++u)
         for (int v = 0; v < N; ++v) even[u][v] = odd[u][v] = L::broadcast(0.0);
     const std::int64_t to_window = n_channels * length;
-    const auto add = [&](Value(*sum)[N], const double* x, const double* own) {
+    const auto add = [&](Value(*sum)[N], const double* x, const double* window_value) {
         for (int v = 0; v < N; ++v) {
-            const Value seen = L::load_unaligned(x + v * W);
+            const Value step = L::load_unaligned(x + v * W);
             for (int u = 0; u < U; ++u) {
-                const Value apart = seen - L::broadcast_from(own + u * to_window);
-                sum[u][v] = sum[u][v] + apart * apart;
+                const Value difference = step - L::broadcast_from(window_value + u * to_window);
+                sum[u][v] = sum[u][v] + difference * difference;
             }
         }
     };
@@ -103,12 +103,12 @@ SLTS_INLINE void compare_windows(const WindowJob& job, std::int64_t window, std:
                                  const Compared& series) {
     using L = Lanes<double, W>;
     const Windows& all = job.windows;
-    typename L::Value found[U][N];
-    window_distances<W, N, U>(all, window, series, found);
+    typename L::Value distances[U][N];
+    window_distances<W, N, U>(all, window, series, distances);
     for (int u = 0; u < U; ++u, ++window) {
         if (job.distances != nullptr) {
             alignas(64) double lanes[N * W];
-            for (int v = 0; v < N; ++v) L::store(lanes + v * W, found[u][v]);
+            for (int v = 0; v < N; ++v) L::store(lanes + v * W, distances[u][v]);
             double* out = job.distances + all.id[window] * job.steps + i;
             for (std::int64_t w = 0; w < N * W && i + w < job.steps; ++w) out[w] = lanes[w];
             continue;
@@ -118,7 +118,7 @@ SLTS_INLINE void compare_windows(const WindowJob& job, std::int64_t window, std:
         for (std::int64_t t = 0; t < all.n_thresholds; ++t) {
             const auto most = L::broadcast_from(limit + t);
             int near = 0;
-            for (int v = 0; v < N; ++v) near += L::count_at_most(found[u][v], most);
+            for (int v = 0; v < N; ++v) near += L::count_at_most(distances[u][v], most);
             counts[t] += near;
         }
     }
@@ -152,7 +152,7 @@ void compare_steps(const WindowJob& job, std::int64_t i) {
 
 template <int W>
 void run_windows(const WindowJob& job) {
-    static_assert(kWindowVectors == 4 && W <= kMostLanes);
+    static_assert(W <= kMostLanes);
     std::int64_t most = kWindowVectors;
     if (job.shape_only || job.use_columns) {
         const std::int64_t size =
@@ -161,14 +161,7 @@ void run_windows(const WindowJob& job) {
     }
     for (std::int64_t i = job.step_begin; i < job.step_end;) {
         const std::int64_t left = (job.step_end - i + W - 1) / W, n = left < most ? left : most;
-        if (n == 1)
-            compare_steps<W, 1>(job, i);
-        else if (n == 2)
-            compare_steps<W, 2>(job, i);
-        else if (n == 3)
-            compare_steps<W, 3>(job, i);
-        else
-            compare_steps<W, 4>(job, i);
+        with_constant<kWindowVectors>(n, [&]<int N>() { compare_steps<W, N>(job, i); });
         i += n * W;
     }
 }

@@ -1,0 +1,182 @@
+// What the window kernel works on: windows sorted by kind, and one padded series.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "job.hpp"
+#include "storage.hpp"
+#include "window_job.hpp"
+
+namespace slts {
+
+// Scaled values are clipped here, so that their squares stay finite.
+inline constexpr double kLargestScaled = 1e140;
+// Steps that one call compares with all windows of a kind: whole vectors.
+inline constexpr std::int64_t kWindowSteps = 1024;
+// Windows that use a channel, from which on it pays to copy what they see of it.
+inline constexpr std::int64_t kFewWindows = 4;
+
+// (x - centre) / spread for each channel.
+struct ChannelScale {
+    std::vector<double> centre, spread;
+
+    double operator()(double x, std::int64_t channel) const {
+        const auto c = static_cast<std::size_t>(channel);
+        return std::clamp((x - centre[c]) / spread[c], -kLargestScaled, kLargestScaled);
+    }
+};
+
+// Windows [begin, end) of a store that have the same dilation and are compared in the same way, and
+// the channels that they use.
+struct WindowKind {
+    std::int64_t begin, end, dilation;
+    bool shape_only;
+    std::vector<std::int64_t> channels;
+};
+
+// Windows, and the scale of the series that they are compared with. Their values are scaled
+// already. Kinds are in ascending order of dilations, and a kind is sorted by numbers of channels,
+// because loops of the same length are predicted, and by the first channel. The position of a
+// window in this order is its `place`; its position in the caller's order is its `id`.
+class WindowStore {
+   public:
+    // The arguments are in the caller's order. `windows` has no ids.
+    WindowStore(const Windows& windows, std::int64_t count, const std::int64_t* dilations,
+                const bool* shape_only, ChannelScale scale)
+        : scale_(std::move(scale)),
+          id_(static_cast<std::size_t>(count)),
+          place_(id_.size()),
+          first_{0},
+          length_(windows.length),
+          n_thresholds_(windows.n_thresholds) {
+        const std::int64_t* first = windows.first;
+        std::iota(id_.begin(), id_.end(), std::int64_t{0});
+        std::stable_sort(id_.begin(), id_.end(), [&](std::int64_t a, std::int64_t b) {
+            const auto key = [&](std::int64_t w) {
+                return std::make_tuple(dilations[w], shape_only[w], first[w + 1] - first[w],
+                                       windows.channels[first[w]]);
+            };
+            return key(a) < key(b);
+        });
+        for (std::int64_t place = 0; place < count; ++place) {
+            const std::int64_t w = id_[place], from = first[w], to = first[w + 1];
+            if (kinds_.empty() || kinds_.back().dilation != dilations[w] ||
+                kinds_.back().shape_only != shape_only[w])
+                kinds_.push_back({place, place, dilations[w], shape_only[w], {}});
+            WindowKind& kind = kinds_.back();
+            kind.end = place + 1;
+            append(kind.channels, windows.channels, from, to);
+            place_[w] = place;
+            append(values_, windows.values, from * length_, to * length_);
+            append(channels_, windows.channels, from, to);
+            append(thresholds_, windows.thresholds, w * n_thresholds_, (w + 1) * n_thresholds_);
+            first_.push_back(first_.back() + to - from);
+        }
+        for (WindowKind& kind : kinds_) {
+            std::vector<std::int64_t>& used = kind.channels;
+            std::sort(used.begin(), used.end());
+            used.erase(std::unique(used.begin(), used.end()), used.end());
+        }
+    }
+
+    const WindowKind& kind_of(std::int64_t place) const {
+        return *std::partition_point(kinds_.begin(), kinds_.end(),
+                                     [=](const WindowKind& kind) { return kind.end <= place; });
+    }
+    // Steps beyond the ends of a series of n steps that a window reaches.
+    std::int64_t reach(std::int64_t n) const {
+        return kinds_.empty() ? 0 : length_ / 2 * std::min(kinds_.back().dilation, n);
+    }
+    std::int64_t count() const { return static_cast<std::int64_t>(id_.size()); }
+    std::int64_t place(std::int64_t id) const { return place_[id]; }
+    std::int64_t id(std::int64_t place) const { return id_[place]; }
+    const std::vector<std::int64_t>& first() const { return first_; }
+    const ChannelScale& scale() const { return scale_; }
+
+    Windows view() const {
+        return {values_.data(), first_.data(), channels_.data(), thresholds_.data(),
+                id_.data(),     length_,       n_thresholds_};
+    }
+
+   private:
+    template <class T>
+    static void append(std::vector<T>& to, const T* from, std::int64_t begin, std::int64_t end) {
+        to.insert(to.end(), from + begin, from + end);
+    }
+
+    ChannelScale scale_;
+    std::vector<std::int64_t> id_, place_, first_, channels_;
+    std::vector<double> values_, thresholds_;
+    std::vector<WindowKind> kinds_;
+    std::int64_t length_, n_thresholds_;
+};
+
+// One scaled series at a time, channel by channel, with its edge values repeated on both sides.
+class PaddedSeries {
+   public:
+    PaddedSeries(const WindowStore& windows, std::int64_t longest, std::int64_t channels,
+                 const Target& target, Poll poll)
+        : windows_(windows),
+          target_(target),
+          poll_(poll),
+          channels_(channels),
+          pad_(windows.reach(longest)),
+          stride_(longest + 2 * pad_ + kWindowSlack),
+          padded_(stride_ * channels),
+          columns_(channels * windows.view().length * kWindowVectors * kMostLanes) {}
+
+    void read(const double* rows, std::int64_t steps) {
+        steps_ = steps;
+        const std::int64_t reach = windows_.reach(steps);
+        for (std::int64_t c = 0; c < channels_; ++c) {
+            double* out = padded_.data() + c * stride_ + pad_;
+            for (std::int64_t i = 0; i < steps; ++i)
+                out[i] = windows_.scale()(rows[i * channels_ + c], c);
+            std::fill_n(out - reach, reach, out[0]);
+            std::fill_n(out + steps, reach + kWindowSlack, out[steps - 1]);
+        }
+    }
+
+    // Compares the series with the windows [begin, end) of one kind. `job` has the outputs. Returns
+    // false if the run must stop.
+    bool compare(WindowJob job, std::int64_t begin, std::int64_t end) {
+        const WindowKind& kind = windows_.kind_of(begin);
+        job.begin = begin, job.end = end;
+        job.steps = steps_;
+        job.dilation = std::min(kind.dilation, steps_);
+        job.shape_only = kind.shape_only;
+        job.pad = pad_, job.stride = stride_;
+        job.padded = padded_.data(), job.columns = columns_.data();
+        job.used = kind.channels.data();
+        job.n_used = static_cast<std::int64_t>(kind.channels.size());
+        const std::int64_t rows = job.windows.first[end] - job.windows.first[begin];
+        if (end - begin == 1) {
+            // One window does not need the channels of all.
+            job.used = job.windows.channels + job.windows.first[begin];
+            job.n_used = rows;
+        }
+        job.use_columns = rows >= kFewWindows * job.n_used;
+        for (std::int64_t i = 0; i < steps_; i += kWindowSteps) {
+            job.step_begin = i, job.step_end = std::min(i + kWindowSteps, steps_);
+            target_.run_windows(job);
+            work_ += (job.step_end - i) * rows * job.windows.length;
+            if (work_ < kPollEvery) continue;
+            work_ = 0;
+            if (poll_.stop(poll_.context)) return false;
+        }
+        return true;
+    }
+
+   private:
+    const WindowStore& windows_;
+    const Target& target_;
+    Poll poll_;
+    std::int64_t channels_, pad_, stride_, steps_ = 0, work_ = 0;
+    AlignedArray<double> padded_, columns_;
+};
+
+}  // namespace slts
