@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     )
     from slts.explanation import explain, summarize
     from slts.files import scan_series
-    from slts.guarantees import (
-        certify,
-        fit_certified,
-        goodness,
-        landmarks_needed,
-        prediction_sets,
-    )
+    from slts.guarantees import certify, goodness, landmarks_needed, prediction_sets
     from slts.landmarks import select_landmarks
     from slts.persistence import load, save
     from slts.series import SeriesBatch, as_series
@@ -58,7 +52,6 @@ __all__ = [
     "datasets",
     "explain",
     "files",
-    "fit_certified",
     "goodness",
     "landmarks_needed",
     "load",
@@ -83,9 +76,7 @@ _PUBLIC = {
         ),
         "explanation": ("explain", "summarize"),
         "files": ("scan_series",),
-        "guarantees": (
-            *("certify", "fit_certified", "goodness", "landmarks_needed", "prediction_sets"),
-        ),
+        "guarantees": ("certify", "goodness", "landmarks_needed", "prediction_sets"),
         "landmarks": ("select_landmarks",),
         "persistence": ("load", "save"),
         "series": ("SeriesBatch", "as_series"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,14 +16,12 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
-from slts.learning import SeparatorSolution
 from slts.learning.hinge import Solution
 from slts.models.linear_form import LinearForm
 from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.source import Digests
-from slts.training.held_out import HeldOutDecisions, SearchResult
+from slts.training.held_out import SearchResult
 from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
 
 # The paper's grids.
@@ -142,6 +139,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             "landmarks": self.landmarks if named else "indices",
             "class_weight": "equal" if self.class_weight is None else "by class",
             "regularizer": self.regularizer,
+            "normalize": self.normalize,
             **fit.chosen,
         }
         self._calibrate_on(None if fit.search is None else fit.search.held_out)
@@ -157,55 +155,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 reports.append(_report(label, "metric", fit.metrics[k]))
             reports.append(_report(label, "separator", fit.separators[k]))
         return tuple(reports)
-
-    def with_separators(
-        self,
-        coef: FloatArray,
-        solutions: Sequence[SeparatorSolution],
-        *,
-        held_out: HeldOutDecisions | None,
-        positions: IntArray,
-        digests: Digests,
-    ) -> Self:
-        """Return a copy with separators that were learned on other series.
-
-        Parameters
-        ----------
-        coef
-            Weights of the landmarks, shape (problems, landmarks).
-        solutions
-            The solved problems, for `reports_`.
-        held_out
-            Held-out decisions of the new separators; None if probabilities are not calibrated.
-        positions
-            Number of each training series in a larger collection, for `landmark_indices_` and
-            `origins_`.
-        digests
-            `shape_digests` of the other series.
-
-        Returns
-        -------
-        Self
-            The same metrics and landmarks with other weights.
-        """
-        model = copy.copy(self)
-        model.coef_ = coef
-        model._calibrate_on(held_out)
-        # It was measured with other separators.
-        model.validation_ = None
-        if self.training_digests_ is not None:
-            model.training_digests_ = np.sort(np.append(self.training_digests_, digests))
-        model.landmark_indices_ = positions[self.landmark_indices_]
-        if self.origins_ is not None:
-            model.origins_ = replace(self.origins_, indices=positions[self.origins_.indices])
-        separators = iter(solutions)
-        model.reports_ = tuple(
-            report
-            if report.stage == "metric"
-            else _report(report.positive, "separator", next(separators))
-            for report in self.reports_
-        )
-        return model
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         """Return decision values, aligning with the landmarks in use only."""

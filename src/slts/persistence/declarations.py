@@ -375,6 +375,7 @@ def _fit_params(model: LandmarkClassifier) -> dict[str, Any]:
         "landmarks": given["landmarks"] if isinstance(given["landmarks"], str) else "indices",
         "class_weight": "equal" if given["class_weight"] is None else "by class",
         "regularizer": given.get("regularizer", "frobenius"),
+        "normalize": given["normalize"],
         **{name: float(given[name]) for name in ("gamma", "lam") if name in given},
     }
 
@@ -383,10 +384,11 @@ def _check_fit_params(model: LandmarkClassifier) -> None:
     given = model.fit_params_
     chosen = ["gamma", *(["lam"] if model.learns_metric else [])]
     require(
-        list(given) == ["landmarks", "class_weight", "regularizer", *chosen]
+        list(given) == ["landmarks", "class_weight", "regularizer", "normalize", *chosen]
         and TEXT.accepts(given["landmarks"])
         and given["class_weight"] in ("equal", "by class")
         and given["regularizer"] in REGULARIZERS
+        and SWITCH.accepts(given["normalize"])
         and all(POSITIVE.accepts(given[name]) for name in chosen),
         "fit_params_ must state how the model was fitted",
     )
@@ -396,7 +398,7 @@ _SEPARATORS = Structure(
     coef_=array("float64", "problems", "landmarks"),
     metrics_=array("float64", "problems", "rows", "rows"),
     reports_=tuple_of(_SOLVE_REPORT),
-    fit_params_=dict_of(TEXT, TEXT | FINITE),
+    fit_params_=dict_of(TEXT, TEXT | FINITE | BOOL),
     rule=_check_solutions,
 )
 _CANDIDATE = dict_of(TEXT, FINITE)

@@ -21,7 +21,6 @@ from slts.execution import (
 )
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
-from slts.series.shape_digests import shape_digests
 from slts.series.source import Digests, Part, SeriesSource, series_digests, series_keys
 from slts.training.held_out import Split, make_splits
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
@@ -66,7 +65,7 @@ class FirstPass:
     in_memory
         Whether the source is arrays, whose series users can name by index.
     digests_of_shapes
-        Sorted `shape_digests` of the distinct series of positive weight, of `MOST_DIGESTS` at
+        Sorted `series_digests` of the distinct series of positive weight, of `MOST_DIGESTS` at
         most.
     """
 
@@ -327,10 +326,11 @@ def _count(
         assert labels is not None
         _check_labels(labels, part)
         weights = np.ones(len(series)) if piece.weights is None else piece.weights
-        keys, used = series_keys(series_digests(series), seed), weights > 0.0
+        values = series_digests(series)
+        keys, used = series_keys(values, seed), weights > 0.0
         parts, positions = np.full(len(keys), number), n_series + np.arange(len(keys))
         reservoir.add(Sample(keys, labels, weights, parts, positions, series, piece.groups))
-        digests_of_shapes.add(np.stack([keys, shape_digests(series)])[:, used])
+        digests_of_shapes.add(np.stack([keys, values])[:, used])
         if requires_unique_ids:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)
