@@ -59,12 +59,6 @@ def test_bounds_from_held_out_series(grouped, model, held_out):
         assert "the mean over 8 groups" in error.sentence
 
 
-def test_groups_of_series_one_by_one_are_looser_than_clopper_pearson(model, held_out):
-    single = certify(model, *held_out, groups=np.arange(120)).headline.value
-    exact = certify(model, *held_out).headline.value
-    assert exact < single < exact + 0.03
-
-
 def test_two_classes_have_one_bound():
     X, y = make_series(80, 3, n_classes=2)
     model = slts.SLTSClassifier(15, gamma=0.1, lam=1.0, **FAST).fit(X[:40], y[:40])
@@ -102,13 +96,6 @@ def test_classifiers_of_others_are_bounded_without_a_check_for_copies(training, 
     ).headline.vacuous
 
 
-def test_japanese_vowels():
-    model = slts.SLTSClassifier(**FAST).fit(*slts.datasets.load("japanese_vowels", "train"))
-    headline = certify(model, *slts.datasets.load("japanese_vowels", "test")).headline
-    assert headline.value < 0.08
-    assert f"It was wrong on {headline.details['errors']} of 370" in headline.sentence
-
-
 # -- copies
 
 
@@ -134,7 +121,7 @@ def test_copies_are_those_that_the_last_step_of_a_pipeline_sees(training, held_o
 def test_only_exact_copies_are_recognised(model, training):
     X, y = training
     certificate = certify(model, [np.append(x, x[:, -1:], axis=1) for x in X], y)
-    assert any("equal to a training series" in x for x in certificate.headline.checked)
+    assert any("equals a training series" in x for x in certificate.headline.checked)
     assert any("changed copy of a training series" in x for x in certificate.headline.unchecked)
 
 
@@ -202,16 +189,6 @@ def test_a_scan_is_certified_like_series_in_memory(estimator, training, held_out
         certify(model, write_scan(tmp_path, X, np.where(y == 0, 7, y)))
 
 
-# -- arguments
-
-
-@pytest.mark.parametrize("label", [7, None, "b", 1.5, float("nan")])
-def test_unknown_labels_are_named(model, held_out, label):
-    X, y = held_out
-    with pytest.raises(DataError, match=r"not trained on: .*, first for series 3"):
-        certify(model, X, [*y[:3], label, *y[4:]])
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -226,20 +203,19 @@ def test_parameters_are_checked(name, values, model, held_out):
             certify(model, *held_out, **{name: value})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        ((range(119),), "inconsistent lengths"),
-        ((range(0),), "empty"),
-        ((None,), "y is None"),
-        ((range(120), range(3)), "120 series and 3 groups"),
-    ],
-)
-def test_labels_and_groups_belong_to_the_series(arguments, match, model, held_out):
+@pytest.mark.parametrize("label", [7, None, "b", 1.5, float("nan")])
+def test_labels_and_groups_are_checked(label, model, held_out):
     X, y = held_out
-    labels, *groups = ([*y[list(a)]] if a is not None else None for a in arguments)
-    with pytest.raises(DataError, match=match):
-        certify(model, X, labels, groups=groups[0] if groups else None)
+    with pytest.raises(DataError, match=r"not trained on: .*, first for series 3"):
+        certify(model, X, [*y[:3], label, *y[4:]])
+    for labels, groups, match in (
+        (y[1:], None, "120 series and 119 labels"),
+        (y[:0], None, "empty"),
+        (None, None, "y is None"),
+        (y, [1, 2, 3], "120 series and 3 groups"),
+    ):
+        with pytest.raises(DataError, match=match):
+            certify(model, X, labels, groups=groups)
 
 
 def test_certificates_can_be_read_printed_and_stored(model, training, held_out):

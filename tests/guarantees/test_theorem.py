@@ -9,7 +9,7 @@ import slts
 from slts import DataError
 from slts.guarantees import bounds, certify
 from slts.learning import one_vs_rest_features
-from tests.guarantees.conftest import FAST, make_series
+from tests.guarantees.conftest import FAST
 
 
 def test_training_bounds_by_hand(model, training):
@@ -39,16 +39,8 @@ def test_training_bounds_by_hand(model, training):
         assert bound.vacuous == (max(values) >= 1)
         assert bound.bounds_what == "hinge risk of M"
         assert bound.details["n"] == 70
-    remark = certificate["the paper's theorem"].details["remark"]
-    # The lemma says sqrt(2 d)/(gamma sqrt(lam)).
-    assert "losses up to 24.5, and losses up to 8.07" in remark
+    assert "false in general" in certificate["the paper's theorem"].details["remark"]
     assert "is vacuous: M = 0 does as well" in certificate["the paper's theorem"].sentence
-
-
-def test_two_classes_have_one_metric():
-    X, y = make_series(80, 3, n_classes=2)
-    model = slts.SLTSClassifier(15, gamma=0.1, lam=1.0, **FAST).fit(X, y)
-    assert list(certify(model, X, y, sample="training").headline.details["by_class"]) == ["1"]
 
 
 def test_candidates_of_a_search_share_delta(training):
@@ -59,19 +51,6 @@ def test_candidates_of_a_search_share_delta(training):
     one = certify(tuned, *training, sample="training", delta=0.1).headline.value
     other = certify(alone, *training, sample="training", delta=0.05).headline.value
     assert one == pytest.approx(other, rel=1e-4)
-
-
-def test_penalties_on_japanese_vowels_have_the_published_size():
-    """At lam gamma^2 = 1e-2 with 54 random landmarks."""
-    X, y = slts.datasets.load("japanese_vowels", "train")
-    estimator = slts.SLTSClassifier(54, gamma=0.1, lam=1.0, objective="cost", **FAST)
-    with pytest.warns(UserWarning, match="predicts the negative class"):
-        model = estimator.fit(X, y)
-    # Undo the division of delta among nine classes, which the published table does not have.
-    details = certify(model, X, y, sample="training", delta=0.45)["norm"].details
-    risk = np.mean(list(details["risk_by_class"].values()))
-    assert risk == pytest.approx(0.223, abs=0.02)
-    assert details["mean"] - risk == pytest.approx(1.6, abs=0.05)
 
 
 @pytest.mark.parametrize(

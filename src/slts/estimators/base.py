@@ -117,8 +117,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     training_digests_ : ndarray or None
-        Sorted digests of the training series, from which copies among held-out series are
-        recognised; None in models from files without digests.
+        Sorted `series_digests` of the distinct training series, at most 1,000,000, from which
+        copies among held-out series are recognised; None in models from files without digests.
     """
 
     __signature__ = _OwnParametersFirst()

@@ -49,11 +49,6 @@ def loss_range(radius: float) -> float:
     return min(1.0 + radius, 2.0 * radius)
 
 
-def paper_loss_bound(d: int, gamma: float, lam: float) -> float:
-    """The paper's bound on the loss, sqrt(2 d)/(gamma sqrt(lam)). It is false: see the docs."""
-    return math.sqrt(2.0 * d) / (gamma * math.sqrt(lam))
-
-
 def paper_bound(
     risk: FloatArray, m: int, d: int, gamma: float, lam: float, delta: float
 ) -> FloatArray:

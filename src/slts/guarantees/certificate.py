@@ -192,10 +192,8 @@ class Certificate:
             lines.append("  ".join(cells).rstrip())
         unchecked = {item for bound in self.bounds for item in bound.unchecked}
         remarks = [bound.details["remark"] for bound in self.bounds if "remark" in bound.details]
-        for title, items in (
-            ("Assumptions that were not checked", sorted(unchecked)),
-            ("Remarks", remarks),
-        ):
+        sections = {"Assumptions that were not checked": sorted(unchecked), "Remarks": remarks}
+        for title, items in sections.items():
             lines += ["", f"{title}:"] if items else []
             for item in items:
                 lines += _wrap(item, "  ", first="- ")
@@ -208,13 +206,9 @@ class Certificate:
 def _cells(bound: Bound) -> tuple[str, ...]:
     """Name, quantity, value, mean over several one-vs-rest problems, and verdict, as text."""
     several = len(bound.details.get("by_class", ())) > 1
-    mean = _number(bound.details["mean"]) if several else ""
+    mean = f"{bound.details['mean']:.4g}" if several else ""
     verdict = "vacuous" if bound.vacuous else ""
-    return bound.name, bound.bounds_what, _number(bound.value), mean, verdict
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}" if value < 10 else f"{value:.3g}"
+    return bound.name, bound.bounds_what, f"{bound.value:.4g}", mean, verdict
 
 
 def _wrap(text: str, indent: str, first: str = "") -> list[str]:

@@ -14,7 +14,6 @@ from slts.guarantees.held_out import HeldOut
 from slts.guarantees.theorem import certify_metrics
 from slts.training.source import is_source
 
-_SAMPLES = ("holdout", "training")
 # Largest number of compared models: delta is divided by it.
 _MOST_MODELS = 10**100
 
@@ -86,9 +85,9 @@ def certify(
         raise ValueError(
             f"The 'n_models' parameter must be an int from 1 to 10**100. Got {n_models!r} instead."
         )
-    if sample not in _SAMPLES:
+    if sample not in ("holdout", "training"):
         raise ValueError(
-            f"The 'sample' parameter of certify must be one of {_SAMPLES}. Got {sample!r} instead."
+            f"The 'sample' parameter must be 'holdout' or 'training'. Got {sample!r} instead."
         )
     check_is_fitted(model)
     if sample == "holdout":

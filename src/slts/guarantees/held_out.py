@@ -31,9 +31,6 @@ _INDEPENDENT_GROUPS = (
     "trained on series of these groups; series of the same group may depend on each other"
 )
 _NOT_USED = "the held-out series were not used to choose the model or its parameters"
-_NO_COPIES = (
-    "no held-out series is equal to a training series (the model knows at most 1,000,000 of them)"
-)
 # Classifiers whose decision values say by their sign whether a series is of a class.
 _SIGNED = BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
 # Unknown labels that a message names, and series that are read at a time to name one.
@@ -87,15 +84,12 @@ class HeldOut:
         if inner is None:
             return cls(model, labels, np.asarray(model.predict(X)), groups=groups)
         if is_scan:
-            outputs = inner.outputs_from(decisions)
+            outputs: Predicted = inner.outputs_from(decisions)
         else:
             X = check_batch(inner, X, labels)
             outputs, is_copy = inner.outputs(X), _is_copy(inner, X)
         copies = None if inner.training_digests_ is None else np.flatnonzero(is_copy)
-        return cls(
-            model, labels, outputs.labels, outputs.decisions, outputs.probabilities, copies,
-            groups, X,
-        )  # fmt: skip
+        return cls(model, labels, *outputs, copies, groups, X)
 
     @property
     def n_copies(self) -> int:
@@ -124,7 +118,7 @@ class HeldOut:
         if self.copies is None:
             unchecked.append("no held-out series was used in training")
         else:
-            checked.append(_NO_COPIES)
+            checked.append("no held-out series equals a training series that has a digest")
             unchecked.append("no held-out series is a changed copy of a training series")
         conditions = Conditions(delta, n_models, len(self.labels), tuple(checked), tuple(unchecked))
         bounds = [self._error_bound(conditions)]

@@ -16,6 +16,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import HeldOutMargins, two_sided
 from slts.quantities import count
+from slts.series.convert import check_one_per_series
 from slts.training.source import is_source
 
 # What a set of each size says: no class, one, several.
@@ -49,8 +50,7 @@ class LabelSets:
     @property
     def sizes(self) -> IntArray:
         """Number of classes in each set."""
-        sizes: IntArray = np.sum(self.members, axis=1, dtype=np.int64)
-        return sizes
+        return np.asarray(np.sum(self.members, axis=1, dtype=np.int64))
 
     @property
     def labels(self) -> list[AnyArray]:
@@ -71,10 +71,7 @@ class LabelSets:
     def contains(self, y: Any) -> npt.NDArray[np.bool_]:
         """Whether each set contains the label of its series."""
         labels = column_or_1d(y)
-        if len(labels) != len(self.p_values):
-            raise DataError(
-                f"y has {len(labels)} labels, but there are {len(self.p_values)} prediction sets."
-            )
+        check_one_per_series(len(self.p_values), labels, "y", "labels")
         of_series = labels[:, np.newaxis] == self.classes
         return np.asarray(np.any(self.members & of_series, axis=1))
 
@@ -112,13 +109,11 @@ class PredictionSets:
                 f"model that was fitted without it. For a guarantee, calibrate on series that were "
                 f"not used for training, in Python: slts.prediction_sets(model, X, y)."
             )
-        new, calibration = "new series", f"{n} held-out series"
-        if draws < n:
-            new = "random series of a new group"
-            calibration = f"{count(draws, 'group')} of {n} held-out series"
+        groups = f"{count(draws, 'group')} of " if draws < n else ""
+        new = "random series of a new group" if draws < n else "new series"
         return (
-            f"A set contains the true class with probability at least 1 - alpha, if the "
-            f"{calibration} and the {new} are independent draws from one distribution."
+            f"A set contains the true class with probability at least 1 - alpha, if the {groups}"
+            f"{n} held-out series and the {new} are independent draws from one distribution."
         )
 
     def predict(self, X: Any, alpha: float = 0.05, *, per_class: bool = False) -> LabelSets:

@@ -30,11 +30,14 @@ _UNCHECKED = (
     "gamma, lam and the number of landmarks were not chosen on the training series by hand "
     "(n_models counts the choices)",
 )
+_REMARK = (
+    'The paper\'s theorem rests on its Lemma "bound on the loss function", which is false in '
+    "general. The theorem is true nevertheless for fixed landmarks. These landmarks are training "
+    "series, which its proof does not allow."
+)
 
 
-def certify_metrics(
-    model: Any, X: Any, y: Any, delta: float = 0.05, n_models: int = 1
-) -> Certificate:
+def certify_metrics(model: Any, X: Any, y: Any, delta: float, n_models: int) -> Certificate:
     """Bound the hinge risk of every metric from the series that the model was fitted on."""
     if not isinstance(model, SLTSClassifier | SLTSClassifierCV):
         raise DataError(
@@ -46,10 +49,10 @@ def certify_metrics(
     _check_fit(model)
     certified = _certified_series(model, batch)
     losses = np.maximum(0.0, 1.0 - _margins(model, batch, labels))
-    norms, everywhere = np.linalg.norm(model.metrics_, axis=(1, 2)), losses.mean(axis=1)
+    norms, mean_losses = np.linalg.norm(model.metrics_, axis=(1, 2)), losses.mean(axis=1)
     gamma, lam = model.fit_params_["gamma"], model.fit_params_["lam"]
     reports = [report for report in model.reports_ if report.stage == "metric"]
-    _check_objectives(reports, everywhere + lam * norms**2)
+    _check_objectives(reports, mean_losses + lam * norms**2)
     n, m, d = len(batch), len(certified), model.metrics_.shape[-1]
     # The candidates of a search share delta.
     n_candidates = len(getattr(model, "cv_results_", {"params": [None]})["params"])
@@ -64,11 +67,11 @@ def certify_metrics(
     )  # fmt: skip
     norm = bounds.norm_bound(risks, norms, m, gamma, lam, share)
     stability = bounds.stability_bound(risks, n, gamma, lam, share, excluded=n - m, gap=gaps)
-    paper = bounds.paper_bound(everywhere, n, d, gamma, lam, share)
+    paper = bounds.paper_bound(mean_losses, n, d, gamma, lam, share)
     results = (
         joint("norm", values=norm),
         joint("stability", values=stability),
-        joint("the paper's theorem", values=paper, remark=_paper_remark(d, gamma, lam)),
+        joint("the paper's theorem", values=paper, remark=_REMARK),
     )
     return Certificate(results, float(delta), type(model).__name__, int(n_models))
 
@@ -88,19 +91,15 @@ def _check_objectives(reports: Sequence[Any], objectives: FloatArray) -> None:
 def _check_fit(model: Any) -> None:
     """Raise an error if the theorem does not hold for the way in which the model was fitted."""
     fitted = model.fit_params_
+    landmarks, regularizer = fitted["landmarks"], fitted["regularizer"]
+    has_constant = model.metrics_.shape[-1] > model.n_channels_in_
     reasons = {
         "normalize=False leaves the features unbounded": not fitted["normalize"],
         "class_weight gives series different weights": fitted["class_weight"] != "equal",
-        f"regularizer={fitted['regularizer']!r} has no squared norm, which is strongly convex": (
-            fitted["regularizer"] not in SQUARED_NORMS
-        ),
-        f"landmarks={fitted['landmarks']!r} were not drawn at random": (
-            fitted["landmarks"] != "random"
-        ),
+        f"regularizer={regularizer!r} is not a squared norm": regularizer not in SQUARED_NORMS,
+        f"landmarks={landmarks!r} were not drawn at random": landmarks != "random",
         f"scale={model.scale!r} was fitted on all training series": model.scale is not None,
-        "the constant channel of homogeneous=True was fitted on all training series": (
-            model.metrics_.shape[-1] > model.n_channels_in_
-        ),
+        "the constant channel was fitted on all training series": has_constant,
     }
     for reason, violated in reasons.items():
         if violated:
@@ -138,14 +137,3 @@ def _margins(model: Any, batch: SeriesBatch, labels: AnyArray) -> FloatArray:
     K = np.asarray(model.transform(batch)).reshape(shape)
     scores = np.einsum("icj,cj->ci", K, signs[:, model.landmark_indices_]) / shape[2]
     return np.asarray(signs * scores / model.fit_params_["gamma"])
-
-
-def _paper_remark(d: int, gamma: float, lam: float) -> str:
-    lemma = bounds.paper_loss_bound(d, gamma, lam)
-    largest = 1.0 + bounds.margin_radius(gamma, lam)
-    return (
-        f'The paper\'s theorem rests on its Lemma "bound on the loss function", which is false in '
-        f"general: it allows losses up to {lemma:.3g}, and losses up to {largest:.3g} are "
-        f"possible. The theorem is true nevertheless for fixed landmarks. These landmarks are "
-        f"training series, which its proof does not allow."
-    )
