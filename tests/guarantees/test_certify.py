@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import slts
 from slts import DataError
 from slts.guarantees import certify
+from slts.guarantees.certificate import Conditions
 from tests.guarantees.conftest import FAST, make_series
 
 
@@ -94,9 +95,6 @@ def test_classifiers_of_others_are_bounded_without_a_check_for_copies(training, 
     assert certify(
         DummyClassifier().fit(table[:90], training[1]), table, held_out[1]
     ).headline.vacuous
-
-
-# -- copies
 
 
 def test_copies_of_training_series_raise_an_error(model, training, held_out):
@@ -236,3 +234,17 @@ def test_certificates_can_be_read_printed_and_stored(model, training, held_out):
         with pytest.raises(KeyError, match="there is no bound"):
             certificate["luck"]
     assert "class mean" not in str(certify(slts.OneNNClassifier().fit(*training), *held_out))
+
+
+def test_a_joint_bound_may_be_vacuous_for_some_classes():
+    conditions, values = Conditions(0.05, 1, 10, (), ()), np.array([0.1, 0.4])
+    for trivial, verdict in (
+        (0.3, "It is vacuous for 1 of them."),
+        (0.0, "is vacuous: a constant"),
+    ):
+        bound = conditions.joint_bound(
+            "signs", "0-1 error", "ab", values, np.full(2, trivial), "at most {:.2f}."
+        )
+        assert "95%, at most 0.40. This holds for all 2 classes" in bound.sentence
+        assert verdict in bound.sentence
+        assert bound.vacuous

@@ -89,7 +89,6 @@ def test_counterexamples_to_the_papers_lemma(gamma, lam, angle, counts, claimed,
     Z = slts.aligned_products(X, X[:1])[:, 0]
     metric = solve_metric(Z, labels, gamma=gamma, lam=lam).metric
     assert paper_loss_bound(d, gamma, lam) == pytest.approx(claimed, abs=5e-3)
-    found = losses(metric, Z, labels, gamma).max()
-    assert found == pytest.approx(loss, abs=5e-5)
-    assert found <= 1 + bounds.margin_radius(gamma, lam)
+    assert losses(metric, Z, labels, gamma).max() == pytest.approx(loss, abs=5e-5)
+    assert loss <= 1 + bounds.margin_radius(gamma, lam)
     assert metric.any() == (angle != 0.0)

@@ -65,17 +65,6 @@ def test_sets_grow_with_confidence(sets, data):
     assert repr(sets).startswith("PredictionSets(LocalSLTSClassifier, margins of 240 held-out")
 
 
-def test_a_class_that_is_not_known_gets_empty_sets():
-    X, y = make_ragged(3, 200, seed=1, noise=0.3)
-    known = [i for i in range(len(y)) if y[i] < 2]
-    Z, z = [X[i] for i in known], y[known]
-    model = slts.LocalSLTSClassifier(random_state=0).fit(Z[:100], z[:100])
-    sets = prediction_sets(model, Z[100:300], z[100:300])
-    new = sets.predict([X[i] for i in range(len(y)) if y[i] == 2], 0.1)
-    usual = sets.predict(Z[300:], 0.1)
-    assert np.mean(new.sizes == 0) > 2 * np.mean(usual.sizes == 0)
-
-
 def test_model_files_keep_the_margins(model, sets, data, tmp_path):
     X, _ = data
     assert model.held_out_margins_ is not sets.held_out

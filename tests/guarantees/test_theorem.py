@@ -19,17 +19,17 @@ def test_training_bounds_by_hand(model, training):
     batch, index = slts.as_series(X), model.landmark_indices_
     T = slts.aligned_products(batch, batch[index])
     sums = np.stack([T[:, y[index] == k].sum(axis=1) for k in range(3)], axis=1)
-    rest, given = np.setdiff1d(np.arange(90), index), (0.1, 1.0, 0.05 / 3)
+    rest, constants = np.setdiff1d(np.arange(90), index), (0.1, 1.0, 0.05 / 3)
     expected = {"norm": [], "stability": [], "the paper's theorem": []}
     for c in range(3):
         M, Z = model.metrics_[c], one_vs_rest_features(sums, c, 20)
         labels = np.where(y == c, 1.0, -1.0)
         losses = np.maximum(0, 1 - labels * np.sum(M * Z, axis=(1, 2)) / 0.1)
         risk, gap = losses[rest].mean(), model.reports_[2 * c].gap
-        expected["norm"].append(bounds.norm_bound(risk, np.linalg.norm(M), 70, *given))
-        stability = bounds.stability_bound(risk, 90, *given, excluded=20, gap=gap)
+        expected["norm"].append(bounds.norm_bound(risk, np.linalg.norm(M), 70, *constants))
+        stability = bounds.stability_bound(risk, 90, *constants, excluded=20, gap=gap)
         expected["stability"].append(stability)
-        expected["the paper's theorem"].append(bounds.paper_bound(losses.mean(), 90, 3, *given))
+        expected["the paper's theorem"].append(bounds.paper_bound(losses.mean(), 90, 3, *constants))
         assert certificate.headline.details["risk_by_class"][str(c)] == pytest.approx(risk)
     assert [bound.name for bound in certificate.bounds] == list(expected)
     for bound, values in zip(certificate.bounds, expected.values(), strict=True):
@@ -101,10 +101,9 @@ def test_series_that_are_not_the_training_sample_raise_an_error(model, training,
     with pytest.raises(DataError, match="other weights"):
         certify(weighted, X, y, sample="training")
     repeated = [*X, X[3]], [*y, y[3]]
+    model = slts.SLTSClassifier(20, gamma=0.1, **FAST).fit(*repeated)
     with pytest.raises(DataError, match="repeated"):
-        certify(
-            slts.SLTSClassifier(20, gamma=0.1, **FAST).fit(*repeated), *repeated, sample="training"
-        )
+        certify(model, *repeated, sample="training")
     everything = slts.SLTSClassifier(90, gamma=0.1, **FAST).fit(X, y)
     with pytest.raises(DataError, match="all training series are landmarks"):
         certify(everything, X, y, sample="training")

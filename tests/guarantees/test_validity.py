@@ -53,11 +53,11 @@ def test_bounds_on_the_metric(population, strength, n_landmarks, rng):
         Z = outer_features(vectors, vectors[chosen], labels[chosen])
         solution = solve_metric(Z[drawn], labels[drawn], gamma=GAMMA, lam=lam)
         losses, norm = hinge(solution.metric, Z, labels), np.linalg.norm(solution.metric)
-        risk, given = losses[rest].mean(), (GAMMA, lam, DELTA)
+        risk, constants = losses[rest].mean(), (GAMMA, lam, DELTA)
         values = (
-            bounds.norm_bound(risk, norm, len(rest), *given),
-            bounds.stability_bound(risk, m, *given, excluded=n_landmarks, gap=solution.gap),
-            bounds.paper_bound(losses[drawn].mean(), m, 2, *given),
+            bounds.norm_bound(risk, norm, len(rest), *constants),
+            bounds.stability_bound(risk, m, *constants, excluded=n_landmarks, gap=solution.gap),
+            bounds.paper_bound(losses[drawn].mean(), m, 2, *constants),
         )
         for name, value in zip(failures, values, strict=True):
             failures[name] += value < losses.mean()

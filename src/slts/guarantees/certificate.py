@@ -155,7 +155,7 @@ class Certificate:
         return series if n_groups is None else f"{count(n_groups, 'group')} ({series})"
 
     def __getitem__(self, name: str) -> Bound:
-        """The bound with the given name."""
+        """The bound with this name."""
         for bound in self.bounds:
             if bound.name == name:
                 return bound

@@ -48,7 +48,7 @@ class HeldOut:
     labels, predicted
         True and predicted label of every series.
     decisions, probabilities
-        Decision values and probabilities; None if they are not known.
+        Decision values and probabilities; None if the classifier has none.
     copies
         Positions of the copies of training series; None if the model has no digests of these.
     groups
@@ -74,7 +74,7 @@ class HeldOut:
         if is_scan:
             if y is not None or groups is not None:
                 raise DataError(
-                    "y and groups must be None if X is a scan, which has its own: "
+                    "y and groups must be None if X is a scan, which contains them: "
                     "scan_series(..., label='...', groups='...')."
                 )
             methods = type(inner).decision_function, _is_copy
@@ -93,7 +93,7 @@ class HeldOut:
 
     @property
     def n_copies(self) -> int:
-        """Number of series that the model was trained on, as far as is known."""
+        """Number of series that the model was trained on, of those it has digests of."""
         return 0 if self.copies is None else len(self.copies)
 
     def require_no_copies(self) -> None:

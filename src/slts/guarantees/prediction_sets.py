@@ -200,7 +200,7 @@ def prediction_sets(
     if X is None:
         if y is not None or groups is not None:
             raise ValueError(
-                "The 'X' parameter of prediction_sets is None, but y or groups are given. Pass "
+                "The 'X' parameter of prediction_sets is None, but y or groups are not. Pass "
                 "their series."
             )
         held_out = getattr(model, "held_out_margins_", None)
