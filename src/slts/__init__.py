@@ -23,15 +23,10 @@ if TYPE_CHECKING:
     )
     from slts.features.explanation import explain, summarize
     from slts.files import scan_series
-    from slts.guarantees import (
-        certify,
-        goodness,
-        landmarks_needed,
-        prediction_sets,
-    )
-    from slts.training.landmarks import select_landmarks
+    from slts.guarantees import certify, goodness, landmarks_needed, prediction_sets
     from slts.persistence import load, save
     from slts.series import SeriesBatch, as_series
+    from slts.training.landmarks import select_landmarks
 
 __version__ = "0.2.0"
 

@@ -53,14 +53,6 @@ def test_without_identifiers_series_are_numbered(recordings):
     assert model.series_name(index) == f"{y[index]}, training series {index}"
 
 
-def test_certified_fits_count_the_series_that_were_given(recordings):
-    X, y = recordings
-    estimator = slts.BBSClassifier(3, calibration_cv=None, random_state=0)
-    model, _ = slts.fit_certified(estimator, X, y, random_state=0)
-    for index in model.landmark_indices_:
-        assert model.series_name(index) == f"{y[index]}, recording {100 + index}"
-
-
 def test_reordered_channels_keep_names(recordings):
     X, y = recordings
     named = SeriesBatch(X.values, X.offsets, ["u", "v"], series_names=X.series_names)

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 import slts
 from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson, group_accuracy_interval
-from slts.guarantees.overlap import Overlap
 from slts.report import collect, explorer, packing, render
 from slts.report.card import model_fingerprint
 from slts.report.collect import MOST_CHANNELS
@@ -309,14 +308,6 @@ def test_training_series_are_counted(three):
         model = fitted(kind)
         assert collect(model, three.X, three.y)["summary"]["n_seen"] == len(three.X)
         assert collect(model, three.X_test)["summary"]["n_seen"] == 0
-
-
-def test_series_are_compared_with_the_training_series_once(model, three, monkeypatch):
-    calls = []
-    found = Overlap.of
-    monkeypatch.setattr(Overlap, "of", lambda *given: calls.append(given) or found(*given))
-    assert collect(model, three.X_test, three.y_test)["certificate"]["given"]
-    assert len(calls) == 1
 
 
 def test_the_strongest_snippets_are_those_of_summarize(three):

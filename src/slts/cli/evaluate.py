@@ -18,8 +18,7 @@ from slts.cli.terminal import show_json, show_table
 from slts.errors import DataError
 from slts.guarantees import Certificate, certify
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
-from slts.guarantees.held_out import HeldOut
-from slts.guarantees.overlap import copies_sentence
+from slts.guarantees.held_out import HeldOut, copies_sentence
 from slts.learning.calibration import Validation
 from slts.quantities import count
 

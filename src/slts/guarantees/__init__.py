@@ -1,14 +1,12 @@
 """Guarantees: bounds on the risk of a trained classifier, and the goodness of a similarity.
 
 certify.py         `certify`: bounds from held-out series, or from the training sample
-held_out.py        outputs and labels of held-out series from one pass, and bounds from them
-overlap.py         copies among held-out series: of training series, and of each other
-split.py           `fit_certified`: split the series so that every bound applies; compression
-certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
+held_out.py        held-out series: outputs and labels from one pass, copies, bounds on the error
+theorem.py         the paper's theorem about learned metrics, and its sharp forms
 prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
-statements.py      what the formulas need of a classifier and a sample; the results in words
-bounds.py          the formulas, as functions of numbers, and upper confidence limits by bisection
+certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
+bounds.py          the formulas of the bounds, as functions of numbers
 """
 
 from slts.guarantees.certificate import Bound, Certificate
@@ -17,7 +15,6 @@ from slts.guarantees.goodness import (
     Goodness,
     GoodnessProfile,
     LandmarksNeeded,
-    chosen_landmarks_bound,
     goodness,
     goodness_bound,
     goodness_profile,
@@ -25,7 +22,6 @@ from slts.guarantees.goodness import (
     population_goodness,
 )
 from slts.guarantees.prediction_sets import LabelSets, PredictionSets, prediction_sets
-from slts.guarantees.split import fit_certified
 
 __all__ = [
     "Bound",
@@ -36,8 +32,6 @@ __all__ = [
     "LandmarksNeeded",
     "PredictionSets",
     "certify",
-    "chosen_landmarks_bound",
-    "fit_certified",
     "goodness",
     "goodness_bound",
     "goodness_profile",

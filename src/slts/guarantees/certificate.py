@@ -1,14 +1,16 @@
-"""`Bound` and `Certificate`: the result of `certify`, as text, as HTML and as plain data."""
+"""`Bound` and `Certificate`: the result of `certify`, as text and as plain data."""
 
 from __future__ import annotations
 
 import html
-import json
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray
 from slts.quantities import count
 
 Bounded = Literal["hinge risk of M", "0-1 error"]
@@ -51,7 +53,64 @@ class Bound:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, ready for JSON."""
-        return _plain(asdict(self))
+        lists = {"checked": list(self.checked), "unchecked": list(self.unchecked)}
+        return asdict(self) | lists
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What all bounds from one sample share.
+
+    Attributes
+    ----------
+    delta, n_models
+        Probability of failure of each bound, and number of models that divide it among them.
+    n
+        Number of series that the bounds are computed from.
+    checked, unchecked
+        As in `Bound`.
+    """
+
+    delta: float
+    n_models: int
+    n: int
+    checked: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    def share(self, n_problems: int = 1) -> float:
+        """Probability of failure of one of several one-vs-rest problems of one model."""
+        return self.delta / (self.n_models * n_problems)
+
+    def bound(
+        self, name: str, what: Bounded, value: float, vacuous: bool, claim: str, **details: Any
+    ) -> Bound:
+        """Make a bound whose sentence begins with the confidence."""
+        sentence = f"With confidence {100 * (1 - self.delta):.6g}%, {claim}"
+        details = {"n": self.n, **details}
+        return Bound(name, what, value, vacuous, sentence, self.checked, self.unchecked, details)
+
+    def joint_bound(
+        self, name: str, what: Bounded, classes: AnyArray, values: FloatArray,
+        trivial: FloatArray, claim: str, **details: Any,
+    ) -> Bound:  # fmt: skip
+        """Make one bound from those of all one-vs-rest problems: the largest, which `claim` states.
+
+        `trivial` has the risk in each problem without learning.
+        """
+        vacuous, largest = values >= trivial, float(values.max())
+        claim = claim.format(largest)
+        if len(values) > 1:
+            claim += f" This holds for all {len(values)} classes at once."
+        if vacuous.all():
+            without = "a constant prediction" if what == "0-1 error" else "M = 0"
+            claim += f" This bound is vacuous: {without} does as well."
+        elif vacuous.any():
+            claim += f" It is vacuous for {np.count_nonzero(vacuous)} of them."
+        by_class = dict(zip(map(str, classes), values.tolist(), strict=True))
+        details |= {
+            "by_class": by_class, "mean": float(values.mean()), "trivial": float(trivial.min())
+        }  # fmt: skip
+        return self.bound(name, what, largest, bool(vacuous.any()), claim, **details)
 
 
 @dataclass(frozen=True)
@@ -68,15 +127,12 @@ class Certificate:
         Name of the classifier.
     n_models
         Number of models compared on the same series. Every bound accounts for it.
-    notes
-        Bounds that were not computed, and why.
     """
 
     bounds: tuple[Bound, ...]
     delta: float
     model: str
     n_models: int = 1
-    notes: tuple[str, ...] = ()
 
     @property
     def headline(self) -> Bound:
@@ -95,14 +151,11 @@ class Certificate:
     @property
     def independent(self) -> str:
         """The draws that the headline assumes to be independent: the series, or groups of them."""
-        n_groups, n_draws = map(self.headline.details.get, ("n_groups", "n_draws"))
-        what = f"{self.n} series"
-        if n_groups is not None:
-            what = f"{count(n_groups, 'group')} ({what})"
-        return what if n_draws is None else f"{n_draws} of {what}, the others are copies"
+        n_groups, series = self.headline.details.get("n_groups"), f"{self.n} series"
+        return series if n_groups is None else f"{count(n_groups, 'group')} ({series})"
 
     def __getitem__(self, name: str) -> Bound:
-        """The bound with the given name."""
+        """The bound with this name."""
         for bound in self.bounds:
             if bound.name == name:
                 return bound
@@ -119,86 +172,45 @@ class Certificate:
             "independent": self.independent,
             "n_models": self.n_models,
             "bounds": [bound.to_dict() for bound in self.bounds],
-            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
-        rows = self._rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [f"{self._title}.", *_wrap(self.headline.sentence, "  ")]
-        lines += [f"  Independent draws: {self.independent}.", ""]
-        for row in rows:
+        among = f", one of {self.n_models} models compared" if self.n_models > 1 else ""
+        lines = [
+            f"Certificate of {self.model}{among}: each bound holds with probability at least "
+            f"{1 - self.delta:g}.",
+            *_wrap(self.headline.sentence, "  "),
+            f"  Independent draws: {self.independent}.",
+            "",
+        ]
+        rows = [("bound", "of", "at most", "class mean", ""), *map(_cells, self.bounds)]
+        # Without one-vs-rest problems there are no means over classes.
+        columns = [column for column in zip(*rows, strict=True) if any(column[1:]) or not column[0]]
+        widths = [max(map(len, column)) for column in columns]
+        for row in zip(*columns, strict=True):
             cells = [f"{cell:{'<' if k < 2 else '>'}{widths[k]}}" for k, cell in enumerate(row)]
             lines.append("  ".join(cells).rstrip())
-        for title, items in self._remarks():
-            lines += ["", f"{title}:"]
+        unchecked = {item for bound in self.bounds for item in bound.unchecked}
+        remarks = [bound.details["remark"] for bound in self.bounds if "remark" in bound.details]
+        sections = {"Assumptions that were not checked": sorted(unchecked), "Remarks": remarks}
+        for title, items in sections.items():
+            lines += ["", f"{title}:"] if items else []
             for item in items:
                 lines += _wrap(item, "  ", first="- ")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        header, *cells = self._rows()
-        names = "".join(f"<th>{name}</th>" for name in (*header, ""))
-        rows = "".join(
-            "<tr>"
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-            + f"<td style='text-align:left'>{html.escape(bound.sentence)}</td></tr>"
-            for row, bound in zip(cells, self.bounds, strict=True)
-        )
-        remarks = "".join(
-            f"<p>{title}:</p><ul>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>"
-            for title, items in self._remarks()
-        )
-        return (
-            f"<p><strong>{html.escape(self._title)}.</strong> "
-            f"{html.escape(self.headline.sentence)} Independent draws: {self.independent}.</p>"
-            f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{remarks}"
-        )
-
-    def _rows(self) -> list[list[str]]:
-        """Return the table, header first; class means are left out if no bound has one."""
-        rows = [["bound", "of", "at most", "class mean", ""], *map(_cells, self.bounds)]
-        has_means = any(row[3] for row in rows[1:])
-        return rows if has_means else [[*row[:3], row[4]] for row in rows]
-
-    @property
-    def _title(self) -> str:
-        among = f", one of {self.n_models} models compared" if self.n_models > 1 else ""
-        return (
-            f"Certificate of {self.model}{among}: each bound holds with probability at least "
-            f"{1 - self.delta:g}"
-        )
-
-    def _remarks(self) -> list[tuple[str, list[str]]]:
-        unchecked = sorted({item for bound in self.bounds for item in bound.unchecked})
-        remarks = [bound.details["remark"] for bound in self.bounds if "remark" in bound.details]
-        found = [
-            ("Assumptions that were not checked", unchecked),
-            ("Remarks", remarks),
-            ("Not computed", list(self.notes)),
-        ]
-        return [(title, items) for title, items in found if items]
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def _cells(bound: Bound) -> list[str]:
+def _cells(bound: Bound) -> tuple[str, ...]:
     """Name, quantity, value, mean over several one-vs-rest problems, and verdict, as text."""
     several = len(bound.details.get("by_class", ())) > 1
-    mean = _number(bound.details["mean"]) if several else ""
+    mean = f"{bound.details['mean']:.4g}" if several else ""
     verdict = "vacuous" if bound.vacuous else ""
-    return [bound.name, bound.bounds_what, _number(bound.value), mean, verdict]
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}" if value < 10 else f"{value:.3g}"
+    return bound.name, bound.bounds_what, f"{bound.value:.4g}", mean, verdict
 
 
 def _wrap(text: str, indent: str, first: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=indent + first, subsequent_indent=indent + " " * len(first)
-    )
-
-
-def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    """Replace tuples and NumPy values by lists and numbers."""
-    plain: dict[str, Any] = json.loads(json.dumps(facts, default=lambda value: value.tolist()))
-    return plain
+    later = indent + " " * len(first)
+    return textwrap.wrap(text, _WIDTH, initial_indent=indent + first, subsequent_indent=later)

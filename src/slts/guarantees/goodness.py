@@ -138,12 +138,12 @@ def goodness_profile(
     gammas, taus
         The grid.
     """
-    found = [[goodness(K, y, landmark_y, gamma, tau) for tau in taus] for gamma in gammas]
+    cells = [[goodness(K, y, landmark_y, gamma, tau) for tau in taus] for gamma in gammas]
     return GoodnessProfile(
         np.asarray(gammas, dtype=np.float64),
         np.asarray(taus, dtype=np.float64),
-        np.array([[cell.epsilon for cell in row] for row in found]),
-        np.array([[cell.tau_attained for cell in row] for row in found]),
+        np.array([[cell.epsilon for cell in row] for row in cells]),
+        np.array([[cell.tau_attained for cell in row] for row in cells]),
     )
 
 
@@ -167,31 +167,6 @@ def goodness_bound(
     check_probability("delta", delta)
     spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
     return epsilon + math.sqrt(0.5 * math.log(1.0 / delta) * spread)
-
-
-def chosen_landmarks_bound(
-    epsilon: float, m: int, n: int, gamma: float, delta: float, *, largest: float = 1.0
-) -> float:
-    """Upper bound on the hinge risk of weights chosen on the sample, for these landmarks only.
-
-    It is for `goodness` at tau < 1. The mass of the reasonable set in the population cannot be
-    identified.
-
-    Parameters
-    ----------
-    epsilon
-        `goodness` on m series and n landmarks.
-    m, n, gamma
-        Number of series, number of landmarks, margin.
-    delta
-        Probability of failure.
-    largest
-        Upper bound on abs(K).
-    """
-    check_probability("delta", delta)
-    complexity = 2.0 * largest / gamma * math.sqrt(2.0 * math.log(n) / m)
-    deviation = math.sqrt(math.log(1.0 / delta) / (2.0 * m))
-    return epsilon + complexity + loss_range(largest / gamma) * deviation
 
 
 def population_goodness(risk: float, radius: float, n: int, delta: float) -> float:

@@ -6,26 +6,35 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
+from slts.estimators import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
 from slts.estimators.base import SeriesClassifier, check_groups, labels_as_given, unknown_labels
-from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
-from slts.guarantees import statements
-from slts.guarantees.certificate import Certificate
-from slts.guarantees.overlap import Overlap, draws_of_groups, held_out_digests
-from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
+from slts.guarantees.bounds import clopper_pearson, group_error_bound, mean_over_groups
+from slts.guarantees.certificate import Bound, Certificate, Conditions
+from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesSource
-from slts.training.source import is_source, pieces
+from slts.series.source import SeriesSource, series_digests
+from slts.training.source import is_source
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
 Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
-# Unknown labels that a message names.
-_MOST_NAMED = 5
+
+INDEPENDENT = "the series are independent draws from the population of future series"
+_INDEPENDENT_GROUPS = (
+    "the groups are independent draws from the population of future groups, and the model was not "
+    "trained on series of these groups; series of the same group may depend on each other"
+)
+_NOT_USED = "the held-out series were not used to choose the model or its parameters"
+# Classifiers whose decision values say by their sign whether a series is of a class.
+_SIGNED = BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
+# Unknown labels that a message names, and series that are read at a time to name one.
+_MOST_NAMED, _BATCH = 5, 1024
 
 
 @dataclass(frozen=True)
@@ -39,9 +48,9 @@ class HeldOut:
     labels, predicted
         True and predicted label of every series.
     decisions, probabilities
-        Decision values and probabilities; None if they are not known.
-    overlap
-        Copies of training series and of each other; None if the classifier is not one of slts.
+        Decision values and probabilities; None if the classifier has none.
+    copies
+        Positions of the copies of training series; None if the model has no digests of these.
     groups
         Group of every series if groups are the independent draws; None if the series are.
     series
@@ -53,7 +62,7 @@ class HeldOut:
     predicted: AnyArray
     decisions: FloatArray | None = None
     probabilities: FloatArray | None = None
-    overlap: Overlap | None = None
+    copies: IntArray | None = None
     groups: AnyArray | None = None
     series: SeriesBatch | SeriesSource | None = None
 
@@ -61,94 +70,149 @@ class HeldOut:
     def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
         """Apply a classifier to series in memory and their labels, or to a scan with labels."""
         inner, X = _inner_model(model, X)
-        if inner is not None and is_source(X):
-            (decisions, digests), y, groups = apply_with_labels(
-                inner, X, type(inner).decision_function, held_out_digests
-            )
+        is_scan = inner is not None and is_source(X)
+        if is_scan:
+            if y is not None or groups is not None:
+                raise DataError(
+                    "y and groups must be None if X is a scan, which contains them: "
+                    "scan_series(..., label='...', groups='...')."
+                )
+            methods = type(inner).decision_function, _is_copy
+            (decisions, is_copy), y, groups = apply_with_labels(inner, X, *methods)
         labels = check_labels(model, y, X)
-        known = None if groups is None else check_groups(groups, len(labels))
+        groups = None if groups is None else check_groups(groups, len(labels))
         if inner is None:
-            return cls(model, labels, np.asarray(model.predict(X)), groups=known)
-        if is_source(X):
-            outputs = inner.outputs_from(decisions)
+            return cls(model, labels, np.asarray(model.predict(X)), groups=groups)
+        if is_scan:
+            outputs: Predicted = inner.outputs_from(decisions)
         else:
             X = check_batch(inner, X, labels)
-            outputs, digests = inner.outputs(X), held_out_digests(inner, X)
-        return cls(model, labels, *outputs, Overlap.of(inner, digests), known, X)
+            outputs, is_copy = inner.outputs(X), _is_copy(inner, X)
+        copies = None if inner.training_digests_ is None else np.flatnonzero(is_copy)
+        return cls(model, labels, *outputs, copies, groups, X)
 
     @property
     def n_copies(self) -> int:
-        """Number of series that the model was trained on."""
-        return 0 if self.overlap is None else len(self.overlap.copies)
+        """Number of series that the model was trained on, of those it has digests of."""
+        return 0 if self.copies is None else len(self.copies)
 
     def require_no_copies(self) -> None:
         """Raise an error if there are series that the model was trained on."""
-        if self.overlap is None or self.n_copies == 0:
+        if self.copies is None or self.n_copies == 0:
             return
-        name = _name_of(int(self.overlap.copies[0]), self.series)
+        name = _name_of(int(self.copies[0]), self.series)
         more = f" (the first of {self.n_copies})" if self.n_copies > 1 else ""
         raise DataError(
             f"{name} is a copy of a training series{more}: use series that the model was not "
             f"trained on."
         )
 
-    @property
-    def draws(self) -> IntArray | None:
-        """Number of the independent draw of each series; None if all series or groups are draws.
-
-        Series that are copies of each other are one draw, and so are groups that share copies.
-        """
-        if self.overlap is None:
-            return None
-        draws, given = self.overlap.draws, np.arange(len(self.labels))
-        if self.groups is not None:
-            given = np.unique(self.groups, return_inverse=True)[1]
-            draws = draws_of_groups(draws, self.groups)
-        return None if draws.max() == given.max() else draws
-
     def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:
-        """Bound the error, and that of the signs if there are landmarks.
+        """Bound the error, and that of the signs of decision values of BBS and SLTS.
 
         Bounds are exact (Clopper-Pearson) if series are independent; over the means of groups else.
         """
         self.require_no_copies()
-        independent = INDEPENDENT if self.groups is None else INDEPENDENT_GROUPS
-        checked, unchecked = ["every label is known to the model"], [independent]
-        unchecked.append("the held-out series were not used to choose the model or its parameters")
-        if self.overlap is None:
-            unchecked.append("no held-out series was used in training, or is a copy of another")
+        checked = ["every label is known to the model"]
+        unchecked = [INDEPENDENT if self.groups is None else _INDEPENDENT_GROUPS, _NOT_USED]
+        if self.copies is None:
+            unchecked.append("no held-out series was used in training")
         else:
-            checked += self.overlap.statements[0]
-            unchecked += self.overlap.statements[1]
-        model, decisions = self.model, self.decisions
-        conditions = Conditions(
-            model.classes_, signs_of(self.labels, model.classes_), delta, n_models,
-            tuple(checked), tuple(unchecked), self.groups, self.draws,
+            checked.append("no held-out series equals a training series that has a digest")
+            unchecked.append("no held-out series is a changed copy of a training series")
+        conditions = Conditions(delta, n_models, len(self.labels), tuple(checked), tuple(unchecked))
+        bounds = [self._error_bound(conditions)]
+        has_signs = isinstance(self.model, _SIGNED) and len(self.model.classes_) > 2
+        if has_signs and self.decisions is not None:
+            bounds.append(self._sign_bound(conditions, self.decisions.T))
+        return Certificate(tuple(bounds), float(delta), type(self.model).__name__, int(n_models))
+
+    def _error_bound(self, conditions: Conditions) -> Bound:
+        """Bound for the predicted class."""
+        wrong, n = self.predicted != self.labels, len(self.labels)
+        errors, value = int(np.count_nonzero(wrong)), self._upper(wrong, conditions.share())
+        base_rate = min(self._rate(self.labels != label) for label in np.unique(self.labels))
+        claim = (
+            f"the classifier is wrong on at most {value:.2%} of {self._population}. It was wrong "
+            f"on {errors} of {n} ({errors / n:.2%}) held-out series"
+        )
+        details: dict[str, Any] = {"errors": errors, "trivial": base_rate}
+        if self.groups is not None:
+            mean, n_groups = mean_over_groups(wrong, self.groups)
+            details |= {"n_groups": n_groups, "mean_of_groups": mean}
+            claim += f"; the mean over {count(n_groups, 'group')} is {mean:.2%}"
+        claim += "."
+        vacuous = value >= base_rate
+        if vacuous:
+            claim += " Always predicting the most frequent class might do as well."
+        return conditions.bound("hold-out error", "0-1 error", value, vacuous, claim, **details)
+
+    def _sign_bound(self, conditions: Conditions, decisions: FloatArray) -> Bound:
+        """Bound for the sign of every decision value, shape (classes, series)."""
+        classes, share = self.model.classes_, conditions.share(len(decisions))
+        is_class = self.labels == classes[:, np.newaxis]
+        # A decision value of zero is wrong whatever the label is.
+        wrong = np.where(is_class, decisions <= 0.0, decisions >= 0.0)
+        values = np.array([self._upper(events, share) for events in wrong])
+        rates = np.array([self._rate(events) for events in is_class])
+        claim = (
+            f'the classifier\'s "is it this class or not" is wrong on at most {{:.2%}} of '
+            f"{self._population}."
+        )
+        return conditions.joint_bound(
+            "hold-out error, one-vs-rest", "0-1 error", classes, values,
+            np.minimum(rates, 1.0 - rates), claim,
+            errors=np.count_nonzero(wrong, axis=1).tolist(),
         )  # fmt: skip
-        found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
-        if isinstance(model, LandmarkClassifier) and decisions is not None and decisions.ndim == 2:
-            found.append(statements.hold_out_one_vs_rest(decisions.T, conditions))
-        return Certificate(tuple(found), float(delta), type(model).__name__, int(n_models))
+
+    @property
+    def _population(self) -> str:
+        return "new series" if self.groups is None else "the series of a new group, on average"
+
+    def _rate(self, events: AnyArray) -> float:
+        """Return how often an event occurs: in all series, or on average in a group."""
+        if self.groups is None:
+            return float(np.mean(events))
+        return mean_over_groups(events, self.groups)[0]
+
+    def _upper(self, wrong: AnyArray, delta: float) -> float:
+        """Bound the error from the errors among held-out series, or held-out groups."""
+        if self.groups is None:
+            return clopper_pearson(int(np.count_nonzero(wrong)), len(wrong), delta)
+        return group_error_bound(*mean_over_groups(wrong, self.groups), delta)
 
 
-def find_overlap(model: Any, X: Any) -> Overlap | None:
-    """Find copies among series in memory; None if the classifier is not one of slts."""
+def find_copies(model: Any, X: Any) -> IntArray | None:
+    """Find copies of training series among series in memory, as `HeldOut.copies`."""
     inner, X = _inner_model(model, X)
-    if inner is None:
+    if inner is None or inner.training_digests_ is None:
         return None
-    return Overlap.of(inner, held_out_digests(inner, inner.check_series(X)))
+    return np.flatnonzero(_is_copy(inner, inner.check_series(X)))
 
 
-def require_labels_of_scan(y: Any, groups: Any) -> None:
-    """Raise an error if labels or groups are given beside a scan, which has its own."""
-    if y is not None:
-        raise DataError(
-            "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
-        )
-    if groups is not None:
-        raise DataError(
-            "groups must be None if X is a scan: name their column, scan_series(..., groups='...')"
-        )
+def copies_sentence(n_copies: int, n: int) -> str:
+    """Return how many series are copies of training series.
+
+    Examples
+    --------
+    >>> from slts.guarantees.held_out import copies_sentence
+    >>> copies_sentence(1, 40)
+    '1 of 40 series is a copy of a training series'
+    """
+    are = "is a copy of a training series" if n_copies == 1 else "are copies of training series"
+    return f"{n_copies:,} of {n:,} series {are}"
+
+
+def _is_copy(model: SeriesClassifier, batch: SeriesBatch) -> npt.NDArray[np.bool_]:
+    """Whether each series is equal to a training series; constant series never count."""
+    training = model.training_digests_
+    if training is None or len(training) == 0:
+        return np.zeros(len(batch), dtype=np.bool_)
+    digests, starts = series_digests(batch), batch.offsets[:-1]
+    nearest = np.minimum(np.searchsorted(training, digests), len(training) - 1)
+    highest, lowest = (f.reduceat(batch.values, starts) for f in (np.fmax, np.fmin))
+    varies = np.any(highest > lowest, axis=1)
+    return np.asarray(varies & (training[nearest] == digests))
 
 
 def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
@@ -160,12 +224,11 @@ def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
         raise DataError("y is empty: at least one labelled series is needed.")
     unseen = unknown_labels(labels, model.classes_)
     if unseen:
-        wrong = labels.tolist().index(unseen[0])
-        more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
+        name = _name_of(labels.tolist().index(unseen[0]), X)
         raise DataError(
-            f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
-            f"for {_name_of(wrong, X)}. The model knows {model.classes_.tolist()}. Leave out "
-            f"series of other classes."
+            f"y has labels that the model was not trained on: "
+            f"{list_first([*map(repr, unseen)], _MOST_NAMED)}, first for {name}. The model knows "
+            f"{model.classes_.tolist()}. Leave out series of other classes."
         )
     return labels.astype(model.classes_.dtype) if labels.dtype == object else labels
 
@@ -185,16 +248,16 @@ def _name_of(index: int, X: Any) -> str:
         return f"series {index} of X"
     first = 0
     for part in X.parts(labels=True):
-        for piece in pieces(part, labels=True):
+        for piece in part.batches(labels=True, batch_size=_BATCH):
             names = piece.series.series_names
             if names is not None and index < first + len(names):
-                return names[index - first]
+                return str(names[index - first])
             first += len(piece.series)
     return f"series {index} of {X.name}"
 
 
-def _inner_model(model: Any, X: Any) -> tuple[SeriesClassifier | None, Any]:
-    """The slts classifier, perhaps in a search or pipeline, and the series as it sees them."""
+def _inner_model(model: Any, X: Any) -> tuple[Any, Any]:
+    """The classifier of slts in a search or pipeline, or None; the series as it sees them."""
     before = []
     while not isinstance(model, SeriesClassifier):
         if isinstance(model, Pipeline):

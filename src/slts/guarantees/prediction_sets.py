@@ -13,9 +13,10 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
-from slts.guarantees.held_out import HeldOut, require_labels_of_scan
+from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import HeldOutMargins, two_sided
 from slts.quantities import count
+from slts.series.convert import check_one_per_series
 from slts.training.source import is_source
 
 # What a set of each size says: no class, one, several.
@@ -49,8 +50,7 @@ class LabelSets:
     @property
     def sizes(self) -> IntArray:
         """Number of classes in each set."""
-        sizes: IntArray = np.sum(self.members, axis=1, dtype=np.int64)
-        return sizes
+        return np.asarray(np.sum(self.members, axis=1, dtype=np.int64))
 
     @property
     def labels(self) -> list[AnyArray]:
@@ -71,13 +71,9 @@ class LabelSets:
     def contains(self, y: Any) -> npt.NDArray[np.bool_]:
         """Whether each set contains the label of its series."""
         labels = column_or_1d(y)
-        if len(labels) != len(self.p_values):
-            raise DataError(
-                f"y has {len(labels)} labels, but there are {len(self.p_values)} prediction sets."
-            )
+        check_one_per_series(len(self.p_values), labels, "y", "labels")
         of_series = labels[:, np.newaxis] == self.classes
-        found: npt.NDArray[np.bool_] = np.any(self.members & of_series, axis=1)
-        return found
+        return np.asarray(np.any(self.members & of_series, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +109,11 @@ class PredictionSets:
                 f"model that was fitted without it. For a guarantee, calibrate on series that were "
                 f"not used for training, in Python: slts.prediction_sets(model, X, y)."
             )
-        new, given = "new series", f"{n} held-out series"
-        if draws < n:
-            new = "random series of a new group (copies of a series are one group)"
-            given = f"{count(draws, 'group')} of {n} held-out series"
+        groups = f"{count(draws, 'group')} of " if draws < n else ""
+        new = "random series of a new group" if draws < n else "new series"
         return (
-            f"A set contains the true class with probability at least 1 - alpha, if the {given} "
-            f"and the {new} are independent draws from one distribution."
+            f"A set contains the true class with probability at least 1 - alpha, if the {groups}"
+            f"{n} held-out series and the {new} are independent draws from one distribution."
         )
 
     def predict(self, X: Any, alpha: float = 0.05, *, per_class: bool = False) -> LabelSets:
@@ -150,23 +144,21 @@ class PredictionSets:
         """Predict sets from decision values of the classifier; see `predict`."""
         check_probability("alpha", alpha)
         self._warn_if_too_few(alpha, per_class)
-        found = self.held_out.p_values(decisions, per_class=per_class)
-        return LabelSets(self.model.classes_, float(alpha), found)
+        p_values = self.held_out.p_values(decisions, per_class=per_class)
+        return LabelSets(self.model.classes_, float(alpha), p_values)
 
     def _warn_if_too_few(self, alpha: float, per_class: bool) -> None:
-        classes = self.model.classes_
+        classes = self.model.classes_.tolist()
         draws = self.held_out.n_draws(len(classes), per_class=per_class)
-        few = np.flatnonzero(1.0 / (draws + 1.0) > alpha)
-        if len(few) == 0:
-            return
-        c = int(few[0])
-        of_class = f" of class {classes.tolist()[c]!r}" if per_class else ""
-        every = "this class" if per_class else "all classes"
-        warn(
-            f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series{of_class}, "
-            f"but there are {draws[c]:g}: every set contains {every}. Raise alpha, or hold out "
-            f"more series."
-        )
+        fewest = int(np.argmin(draws))
+        if 1.0 / (draws[fewest] + 1.0) > alpha:
+            of_class = f" of class {classes[fewest]!r}" if per_class else ""
+            warn(
+                f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series"
+                f"{of_class}, but there are {draws[fewest]:g}: every set contains "
+                f"{'this class' if per_class else 'all classes'}. Raise alpha, or hold out more "
+                f"series."
+            )
 
 
 def prediction_sets(
@@ -200,15 +192,15 @@ def prediction_sets(
     >>> X = [rng.normal(size=(2, 15)) + (c == "right") * np.array([[4.0], [0.0]]) for c in y]
     >>> model = slts.LocalSLTSClassifier(random_state=0).fit(X[:40], y[:40])
     >>> sets = slts.prediction_sets(model, X[40:100], y[40:100])
-    >>> found = sets.predict(X[100:], alpha=0.05)
-    >>> [str(label) for label in found.labels[0]], int(found.sizes[0]), found.flags[0]
+    >>> new = sets.predict(X[100:], alpha=0.05)
+    >>> [str(label) for label in new.labels[0]], int(new.sizes[0]), new.flags[0]
     (['left'], 1, 'single')
     """
     check_is_fitted(model)
     if X is None:
         if y is not None or groups is not None:
             raise ValueError(
-                "The 'X' parameter of prediction_sets is None, but y or groups are given. Pass "
+                "The 'X' parameter of prediction_sets is None, but y or groups are not. Pass "
                 "their series."
             )
         held_out = getattr(model, "held_out_margins_", None)
@@ -219,19 +211,21 @@ def prediction_sets(
                 f"slts.prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
-    if is_source(X):
-        require_labels_of_scan(y, groups)
-    elif y is None:
+    if y is None and not is_source(X):
         raise DataError(
             "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
             "series, use prediction_sets(model).predict(X)."
         )
-    given = HeldOut.of(model, X, y, groups)
-    given.require_no_copies()
-    decisions = given.decisions if given.decisions is not None else decisions_of(model, X)
-    codes = np.searchsorted(model.classes_, given.labels)
-    draws = given.groups if given.draws is None else given.draws
-    held_out = HeldOutMargins.of(decisions, codes, _shares(draws), independent=True)
+    series = HeldOut.of(model, X, y, groups)
+    series.require_no_copies()
+    decisions = series.decisions if series.decisions is not None else decisions_of(model, X)
+    codes = np.searchsorted(model.classes_, series.labels)
+    shares = None
+    if series.groups is not None:
+        # The series of a group share one draw.
+        _, members, counts = np.unique(series.groups, return_inverse=True, return_counts=True)
+        shares = 1.0 / counts[members]
+    held_out = HeldOutMargins.of(decisions, codes, shares, independent=True)
     if isinstance(model, SeriesClassifier):
         model = model.with_margins(held_out)
     return PredictionSets(model, held_out)
@@ -250,11 +244,3 @@ def decisions_of(model: Any, X: Any) -> FloatArray:
             f"{len(model.classes_)} classes: prediction sets need one for each class."
         )
     return decisions
-
-
-def _shares(draws: AnyArray | None) -> FloatArray | None:
-    """Return the share of each series in its draw: its group, or its copies."""
-    if draws is None:
-        return None
-    _, which, counts = np.unique(draws, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / counts[which])

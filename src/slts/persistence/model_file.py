@@ -56,8 +56,7 @@ def save(
         stores the times of their steps. Without them, series are numbered.
     digests
         Whether the file has 8 bytes for each training series, from which `slts.certify` recognises
-        copies of it. Anyone who has a series can then find out whether it was trained on. Without
-        them, held-out series are compared only with those that the model keeps.
+        exact copies of it. Anyone who has a series can then find out whether it was trained on.
 
     Raises
     ------

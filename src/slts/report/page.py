@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_atomically
-from slts.guarantees.overlap import copies_sentence
+from slts.guarantees.held_out import copies_sentence
 from slts.quantities import count
 from slts.report.card import card_section
 from slts.report.collect import collect

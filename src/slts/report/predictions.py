@@ -16,8 +16,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import check_groups, unknown_labels
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
-from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_overlap
-from slts.guarantees.overlap import Overlap
+from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_copies
 from slts.learning.calibration import two_sided
 from slts.quantities import count
 from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
@@ -54,8 +53,8 @@ class Predictions:
         What the model returned.
     ids
         Name of each series: "recording 17", or "series 3" if X has no identifiers.
-    overlap
-        Copies of training series and of each other; None if the model is not one of slts.
+    copies
+        Positions of the copies of training series; None if the training series are not known.
     groups
         Group of each series if groups are the independent draws; None if the series are.
     """
@@ -69,13 +68,13 @@ class Predictions:
     probabilities: FloatArray | None
     outputs: Predicted
     ids: list[str]
-    overlap: Overlap | None
+    copies: IntArray | None
     groups: AnyArray | None
 
     @property
     def n_seen(self) -> int:
         """Number of series that are copies of training series."""
-        return 0 if self.overlap is None else len(self.overlap.copies)
+        return 0 if self.copies is None else len(self.copies)
 
     @property
     def wrong(self) -> IntArray:
@@ -139,7 +138,7 @@ def predict_series(
         probabilities=probabilities,
         outputs=outputs,
         ids=list(batch.series_names or ()),
-        overlap=find_overlap(model, given),
+        copies=find_copies(model, given),
         groups=None if groups is None else check_groups(groups, len(batch)),
     )
 
@@ -204,8 +203,8 @@ def certificate(model: Any, predictions: Predictions | None) -> dict[str, Any]:
         return {"given": False, "reason": "No labels were given to this report."}
     try:
         labels = check_labels(model, predictions.labels, predictions.batch)
-        overlap, groups = predictions.overlap, predictions.groups
-        held_out = HeldOut(model, labels, *predictions.outputs, overlap, groups, predictions.batch)
+        copies, groups = predictions.copies, predictions.groups
+        held_out = HeldOut(model, labels, *predictions.outputs, copies, groups, predictions.batch)
         found = held_out.certificate().to_dict()
     except DataError as error:
         reason = str(error)

@@ -9,7 +9,6 @@ missing        missing values: what is observed, steps to leave out, interpolati
 channels       maps of steps and channels: unit rows, a constant channel, scales, levels, components
 naming         names of series from their identifiers; times of steps
 preview        the HTML table that notebooks show for a batch
-shape_digests  digests by which copies of series are recognised
 source         the protocol of sources of series in parts; keys of series and identifiers
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
