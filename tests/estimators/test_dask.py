@@ -16,7 +16,7 @@ from slts import DataError
 from slts.execution import DaskRunner, ThreadRunner, dask_runner
 from slts.training import landmark_fit, local_fit
 from slts.training.sampling import SampleSize
-from slts.training.source import ArraySource, task_runner
+from slts.training.scans import ArraySource, task_runner
 from tests.estimators.kinds import every, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_long
 

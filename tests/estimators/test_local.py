@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import slts
 from slts.execution import fit_threads
-from slts.learning import blas, local, loo_ridge
+from slts.solvers import blas, local, loo_ridge
 from slts.models import comparisons, representations
 from slts.training import local_fit, local_metrics, snippet_features
 from tests.estimators.conftest import make_ragged

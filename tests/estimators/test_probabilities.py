@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import slts
-from slts.learning.calibration import fit_scale, two_sided
+from slts.solvers.calibration import fit_scale, two_sided
 from tests.estimators.conftest import make_ragged
 from tests.estimators.kinds import every, quick
 

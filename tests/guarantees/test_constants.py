@@ -7,7 +7,7 @@ import pytest
 
 import slts
 from slts.guarantees import bounds
-from slts.learning import solve_metric
+from slts.solvers import solve_metric
 
 GAMMA = 0.1
 

@@ -8,7 +8,7 @@ import pytest
 import slts
 from slts import DataError
 from slts.guarantees import bounds, certify
-from slts.learning import one_vs_rest_features
+from slts.solvers import one_vs_rest_features
 from tests.guarantees.conftest import FAST
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import slts
 from slts.guarantees import bounds, goodness, goodness_bound, population_goodness
-from slts.learning import solve_metric
+from slts.solvers import solve_metric
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from slts.guarantees.bounds import kl_inverse, margin_radius
-from slts.learning import solve_separator
+from slts.solvers import solve_separator
 from study import bounds
 from tests.study import synthetic
 

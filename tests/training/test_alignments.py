@@ -14,7 +14,7 @@ import pytest
 import slts
 from slts.alignment import Aligner, AlignmentSettings
 from slts.execution import StepQueue, ThreadRunner, silent
-from slts.learning import one_vs_rest_features, solve_metric, solve_separator
+from slts.solvers import one_vs_rest_features, solve_metric, solve_separator
 from slts.models.row_map import RowMap
 from slts.training import alignments, source
 from slts.training.alignments import SampleAlignments
@@ -25,7 +25,7 @@ from slts.training.partitioned_alignments import (
     PartitionedAlignments,
     _some_decision_is_positive,
 )
-from slts.training.source import ArraySource
+from slts.training.scans import ArraySource
 
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 LAMS = (0.1, 1.0, 10.0)

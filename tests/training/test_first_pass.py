@@ -12,7 +12,7 @@ from slts.execution import ThreadRunner
 from slts.training import first_pass
 from slts.training.first_pass import class_weights, count_and_sample, fetch
 from slts.training.sampling import SampleSize
-from slts.training.source import ArraySource
+from slts.training.scans import ArraySource
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pytest
 
 from slts import as_series
 from slts.execution import ThreadRunner
-from slts.learning.anchor_span import AnchorSpan
-from slts.learning.loo_ridge import NormalEquations
+from slts.solvers.anchor_span import AnchorSpan
+from slts.solvers.loo_ridge import NormalEquations
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
 from slts.series.dataset import Dataset
 from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
@@ -25,7 +25,7 @@ from slts.training.partitioned_ridge import (
 )
 from slts.training.sampling import SampleSize
 from slts.training.snippet_features import snippet_bytes
-from slts.training.source import ArraySource
+from slts.training.scans import ArraySource
 
 
 def test_positions_come_evenly_from_the_classes_in_the_given_order():

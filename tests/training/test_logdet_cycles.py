@@ -5,7 +5,7 @@ import pytest
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.learning.logdet import Ranking, logdet_step
+from slts.solvers.logdet import Ranking, logdet_step
 from slts.series import as_series, normalize_rows
 from slts.series.channels import transform_rows
 from slts.training import all_series_fit

@@ -15,7 +15,7 @@ from slts.training.first_pass import class_weights, count_and_sample
 from slts.training.local_metrics import learn_local_metrics
 from slts.training.partitioned_ridge import one_vs_rest
 from slts.training.sampling import SampleSize
-from slts.training.source import ArraySource
+from slts.training.scans import ArraySource
 from tests.estimators.kinds import every, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
 

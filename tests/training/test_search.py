@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slts.learning.calibration import Validation
+from slts.solvers.calibration import Validation
 from slts.training.all_series_fit import left_out_decisions
 from slts.training.held_out import search
 

@@ -134,6 +134,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         """Return decision values of checked series, shape (series, problems)."""
         raise NotImplementedError
 
+    def check_fitted(self) -> None:
+        """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from series and labels; each classifier documents how."""
         raise NotImplementedError

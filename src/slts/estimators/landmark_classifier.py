@@ -124,6 +124,7 @@ class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[mi
             "class_weight": "equal" if self.class_weight is None else "by class",
             "regularizer": self.regularizer,
             "normalize": bool(self.normalize),
+            "scale": self.scale or "none",
             **fit.chosen,
         }
         self._calibrate_on(None if fit.search is None else fit.search.held_out)

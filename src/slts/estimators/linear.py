@@ -43,7 +43,7 @@ class LinearClassifier(SeriesClassifier):
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         return self.model_.decide(batch, self._resources)
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
         """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
         if len(self.model_.intercept) != len(self.positive_classes_):
             raise ValueError("model_ does not have one output for each problem")

@@ -170,7 +170,7 @@ class NearestNeighbor(SeriesClassifier):
             # Every class has one series only.
             self.probability_scale_ = np.ones(len(self.classes_))
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
         """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
         if len(self.training_indices_) != len(self.training_rows_):
             raise ValueError("training_indices_ does not have one position for each series")

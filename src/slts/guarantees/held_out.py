@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
-from slts.estimators.base import SeriesClassifier, check_groups, labels_as_given, unknown_labels
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.training_data import check_groups, labels_as_given, unknown_labels
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees.bounds import clopper_pearson, group_error_bound, mean_over_groups
 from slts.guarantees.certificate import Bound, Certificate, Conditions
@@ -20,7 +21,7 @@ from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
 from slts.series.source import SeriesSource, series_digests
-from slts.training.source import is_source
+from slts.training.scans import is_source
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
 Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]

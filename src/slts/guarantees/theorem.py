@@ -14,7 +14,7 @@ from slts.estimators import SLTSClassifier, SLTSClassifierCV
 from slts.guarantees import bounds
 from slts.guarantees.certificate import Certificate, Conditions
 from slts.guarantees.held_out import INDEPENDENT, check_batch, check_labels
-from slts.learning.metric import SQUARED_NORMS
+from slts.solvers import SQUARED_NORMS
 from slts.series import SeriesBatch
 from slts.series.source import series_digests
 

@@ -6,17 +6,17 @@ from slts import estimators
 from slts.alignment import AlignmentSettings, Itakura
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import SolveReport
-from slts.estimators.local import RidgeReport
-from slts.learning.calibration import HeldOutMargins, Validation
-from slts.learning.local import Choice
-from slts.learning.logdet import LogDetSolution
-from slts.models.comparisons import Comparison
-from slts.models.origins import Origins
-from slts.models.representations import Representation
-from slts.models.row_map import RowMap
-from slts.models.snippets import Snippets
+from slts.estimators.neighbours import Neighbours
+from slts.features.aligned_products import AlignedProducts
+from slts.features.linear_model import LinearModel
+from slts.features.origins import Origins
+from slts.features.row_map import RowMap
+from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.channels import ChannelScale, Components, Levels
+from slts.series.channels import ChannelScale, Components
+from slts.solvers.calibration import HeldOutMargins, Validation
+from slts.solvers.logdet import LogDetSolution
+from slts.solvers.ridge import RidgeReport
 
 CLASSIFIERS: tuple[type[SeriesClassifier], ...] = (
     estimators.SLTSClassifier,
@@ -32,17 +32,16 @@ CLASSIFIERS: tuple[type[SeriesClassifier], ...] = (
 # Dataclasses in fitted attributes and parameters. Their fields are stored by name and checked
 # against their annotations; `__post_init__` checks what annotations cannot express.
 DATACLASSES: tuple[type, ...] = (
+    AlignedProducts,
     AlignmentSettings,
     ChannelScale,
-    Choice,
-    Comparison,
     Components,
     HeldOutMargins,
     Itakura,
-    Levels,
+    LinearModel,
     LogDetSolution,
+    Neighbours,
     Origins,
-    Representation,
     RidgeReport,
     RowMap,
     SeriesBatch,

@@ -26,8 +26,6 @@ _BY_NAME = {kind.__name__: kind for kind in CLASSIFIERS}
 _MACHINE_PARAMETERS = {"device", "memory_limit"}
 # Where scikit-learn keeps the choice of `set_output`, for which it has no public name.
 _OUTPUT_CONFIG = "_sklearn_output_config"
-# Optional method of a classifier: it checks how the fitted attributes fit together.
-_FITTED_CHECK = "_check_fitted"
 _LONGEST_NOTE = 500
 
 
@@ -265,7 +263,7 @@ def _to_model(document: dict[str, Any], arrays: dict[str, AnyArray]) -> SeriesCl
         check_parameters(model, model.parameter_kinds)
         for name, value in codec.decode_fields(state, _fitted_attributes(kind)).items():
             setattr(model, name, value)
-        getattr(model, _FITTED_CHECK, lambda: None)()
+        model.check_fitted()
         output = document["output"]
         if output is not None:
             model.set_output(transform=output)

@@ -14,10 +14,10 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.estimators.base import check_groups, unknown_labels
+from slts.estimators.training_data import check_groups, unknown_labels
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_copies
-from slts.learning.calibration import two_sided
+from slts.solvers.calibration import two_sided
 from slts.quantities import count
 from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
 from slts.report.packing import rounded
