@@ -5,10 +5,10 @@ Alignments are computed once. Every class, parameter and validation split is lea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,10 @@ from slts.solvers import (
     solve_separator_path,
 )
 from slts.training.held_out import Split
+
+Item = TypeVar("Item")
+# A split and the positive class of a problem.
+Task: TypeAlias = tuple[Split, int]
 
 # Bytes of products that a thread reads at once, and of similarities that are held at once.
 _BLOCK_BYTES, _HELD_BYTES = 2**24, 2**28
@@ -98,18 +102,19 @@ class Alignments:
         self, gamma: float, lam: float, progress: Progress = silent
     ) -> tuple[list[MetricSolution], list[SeparatorSolution], bool]:
         """Learn the metric and the separator of every problem; say if a decision is positive."""
-        everything = np.arange(len(self.codes))
-        problems = [(everything, positive) for positive in self.positives]
-        metrics: list[MetricSolution] = []
-        if self.products is not None:
-            metrics = [path[0] for path in self._metric_paths(problems, [(gamma, lam)], progress)]
 
-        def separate(k: int, K: npt.NDArray[Any]) -> tuple[SeparatorSolution, bool]:
-            labels = self.labels(problems[k][1])
+        def separate(problem: int, K: FloatArray) -> tuple[SeparatorSolution, bool]:
+            labels = self.labels(self.positives[problem])
             solution = solve_separator(K, labels, gamma=gamma, sample_weight=self.weights)
             return solution, bool((K @ solution.coef > 0.0).any())
 
-        solved = self._with_similarities([m.metric for m in metrics], separate, progress)
+        metrics: list[MetricSolution] = []
+        if self.products is not None:
+            everything = np.arange(len(self.codes))
+            problems = [(everything, positive) for positive in self.positives]
+            paths = self._metric_paths(problems, [(gamma, lam)], progress)
+            metrics = [metric for (metric,) in paths]
+        solved = self._map_similarities([m.metric for m in metrics], separate)
         return metrics, [solution for solution, _ in solved], any(some for _, some in solved)
 
     def held_out_decisions(
@@ -129,26 +134,21 @@ class Alignments:
         return [np.stack(values[k : k + n], axis=-1) for k in range(0, len(values), n)]
 
     def _bbs_decisions(
-        self,
-        tasks: Sequence[tuple[Split, int]],
-        parameters: Sequence[dict[str, float]],
-        progress: Progress,
+        self, tasks: Sequence[Task], parameters: Sequence[dict[str, float]], progress: Progress
     ) -> list[FloatArray]:
-        gammas = [p["gamma"] for p in parameters]
+        K, gammas = self.similarities, [p["gamma"] for p in parameters]
+        assert K is not None
 
-        def decide(k: int, K: npt.NDArray[Any]) -> FloatArray:
-            (train, test), positive = tasks[k]
+        def decide(task: Task) -> FloatArray:
+            (train, test), positive = task
             labels, weights = self.labels(positive)[train], self.weights[train]
             path = solve_separator_path(K[train], labels, gammas=gammas, sample_weight=weights)
             return np.stack([(K @ solution.coef)[test] for solution in path])
 
-        return self._with_similarities([], decide, progress, len(tasks))
+        return map_threads(decide, tasks, n_jobs=self.n_jobs, progress=progress)
 
     def _slts_decisions(
-        self,
-        tasks: Sequence[tuple[Split, int]],
-        parameters: Sequence[dict[str, float]],
-        progress: Progress,
+        self, tasks: Sequence[Task], parameters: Sequence[dict[str, float]], progress: Progress
     ) -> list[FloatArray]:
         # With one gamma in both stages only the strength of the penalty matters (lam gamma^2, or
         # lam gamma for a norm), so candidates of equal strength are solved once.
@@ -157,29 +157,24 @@ class Alignments:
         descending = sorted(set(strengths), reverse=True)
         distinct = [pairs[strengths.index(s)] for s in descending]
         problems = [(train, positive) for (train, _), positive in tasks]
-        # Half of the work is in the metrics.
-        done = [0.0]
-
-        def advance(part: float, total: float) -> None:
-            progress(done[0] + 0.5 * part / total, 1.0)
-
-        paths = self._metric_paths(problems, distinct, advance)
-        values: list[list[FloatArray]] = []
+        n = len(distinct)
+        paths = self._metric_paths(
+            problems, distinct, lambda done, of: progress(done * n, 2 * n * of)
+        )
+        decisions: list[list[FloatArray]] = []
         for position, (gamma, _) in enumerate(distinct):
 
-            def decide(k: int, K: npt.NDArray[Any], gamma: float = gamma) -> FloatArray:
+            def decide(k: int, K: FloatArray, gamma: float = gamma) -> FloatArray:
                 (train, test), positive = tasks[k]
-                separator = solve_separator(
-                    K[train], self.labels(positive)[train], gamma=gamma,
-                    sample_weight=self.weights[train],
-                )  # fmt: skip
+                labels, weights = self.labels(positive)[train], self.weights[train]
+                separator = solve_separator(K[train], labels, gamma=gamma, sample_weight=weights)
                 return np.asarray((K @ separator.coef)[test])
 
             metrics = [path[position].metric for path in paths]
-            values.append(self._with_similarities(metrics, decide))
-            progress(0.5 + 0.5 * (position + 1) / len(distinct), 1.0)
+            decisions.append(self._map_similarities(metrics, decide))
+            progress(n + position + 1, 2 * n)
         places = [descending.index(s) for s in strengths]
-        return [np.stack([values[p][k] for p in places]) for k in range(len(tasks))]
+        return [np.stack([decisions[p][k] for p in places]) for k in range(len(tasks))]
 
     def _metric_paths(
         self,
@@ -194,13 +189,12 @@ class Alignments:
 
         def path(problem: tuple[IntArray, int]) -> list[MetricSolution]:
             rows, positive = problem
-            Z = one_vs_rest_features(sums, positive, self.n_landmarks, total=total)
-            return list(
-                solve_metric_path(
-                    Z[rows], self.labels(positive)[rows], pairs=pairs,
-                    regularizer=self.regularizer, sample_weight=self.weights[rows],
-                )  # fmt: skip
+            Z = one_vs_rest_features(sums, positive, self.n_landmarks, total=total)[rows]
+            labels, weights = self.labels(positive)[rows], self.weights[rows]
+            solutions = solve_metric_path(
+                Z, labels, pairs=pairs, regularizer=self.regularizer, sample_weight=weights
             )
+            return list(solutions)
 
         return map_threads(path, problems, n_jobs=self.n_jobs, progress=progress)
 
@@ -220,28 +214,22 @@ class Alignments:
         map_threads(add, self._row_blocks(), n_jobs=self.n_jobs)
         return sums
 
-    def _with_similarities(
-        self,
-        metrics: Sequence[FloatArray],
-        task: Any,
-        progress: Progress = silent,
-        n_tasks: int | None = None,
-    ) -> list[Any]:
-        """Call ``task(k, K)`` with the similarities under each metric, or with K_I if there is none.
-
-        Some metrics at a time, so that few similarities are in memory.
-        """
+    def _map_similarities(
+        self, metrics: Sequence[FloatArray], task: Callable[[int, FloatArray], Item]
+    ) -> list[Item]:
+        """Call a task with the number of each problem and its similarities: K_M, or K_I."""
         if self.products is None:
-            K_I, numbers = self.similarities, range(n_tasks or len(self.positives))
-            run = lambda k: task(k, K_I)  # noqa: E731
-            return map_threads(run, numbers, n_jobs=self.n_jobs, progress=progress)
-        results: list[Any] = []
+            K_I = self.similarities
+            assert K_I is not None
+            numbers = range(len(self.positives))
+            return map_threads(lambda k: task(k, K_I), numbers, n_jobs=self.n_jobs)
+        results: list[Item] = []
+        # Few similarities are in memory.
         step = max(1, _HELD_BYTES // (8 * len(self.codes) * self.n_landmarks))
         for begin in range(0, len(metrics), step):
             K = self._projected(np.stack(metrics[begin : begin + step]))
-            run = lambda k, K=K, begin=begin: task(begin + k, K[k])  # noqa: E731
-            results += map_threads(run, range(len(K)), n_jobs=self.n_jobs)
-            progress(len(results), len(metrics))
+            numbered = list(enumerate(K, begin))
+            results += map_threads(lambda pair: task(*pair), numbered, n_jobs=self.n_jobs)
         return results
 
     def _projected(self, metrics: FloatArray) -> list[FloatArray]:

@@ -51,7 +51,9 @@ def make_splits(cv: Any, data: TrainingSet, name: str) -> list[Split]:
     """
     if cv is None:
         return []
-    if isinstance(cv, PredefinedSplit) or not (isinstance(cv, numbers.Real) or hasattr(cv, "split")):
+    if isinstance(cv, PredefinedSplit) or not (
+        isinstance(cv, numbers.Real) or hasattr(cv, "split")
+    ):
         splits = _splits_of_indices(cv, data, name)
     else:
         splits = _splits_by_key(cv, data, name)
@@ -218,7 +220,10 @@ def search(
     best_decisions = held_out_decisions(held_out[best], splits, codes, multiplicities)
     tested = np.concatenate([test for _, test in splits])
     validation = Validation.of(
-        "held-out", *best_decisions, series=tested, groups=None if groups is None else groups[tested]
+        "held-out",
+        *best_decisions,
+        series=tested,
+        groups=None if groups is None else groups[tested],
     )
     return SearchResult(candidates, scores, best, best_decisions, validation)
 

@@ -90,7 +90,9 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     rows = row_map(data.series, options.n_jobs)
     if not row_map.normalize:
         options.settings.check_rows(rows)
-    positions = landmark_positions(data, rows, options.settings, min(counts[-1], len(data)), options)
+    positions = landmark_positions(
+        data, rows, options.settings, min(counts[-1], len(data)), options
+    )
 
     weights = data.weights * data.class_weights(options.class_weight)[data.codes]
     aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
@@ -135,7 +137,10 @@ def _landmark_counts(data: TrainingSet, options: LandmarkOptions) -> list[int]:
         most = len(options.landmarks)
         wanted = options.n_landmarks if several else [most]
     elif options.n_landmarks is None:
-        most, wanted = n_distinct, [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_distinct)))]
+        most, wanted = (
+            n_distinct,
+            [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_distinct)))],
+        )
     else:
         most, wanted = n_distinct, options.n_landmarks if several else [options.n_landmarks]
 

@@ -226,8 +226,8 @@ def _positions_of_indices(data: TrainingSet, options: FitOptions) -> IntArray:
     positions = data.positions[indices]
     if (positions < 0).any():
         raise ValueError(
-            f"The 'landmarks' parameter of {options.owner} must be series that are learned from. "
-            f"Series {indices[np.argmin(positions)]} has no weight, or does not fit in memory_limit."
+            f"The 'landmarks' parameter of {options.owner} must be series that are learned from: "
+            f"series {indices[np.argmin(positions)]} has no weight, or exceeds memory_limit."
         )
     return np.asarray(positions)
 

@@ -6,7 +6,9 @@ the snippets by leave-one-out -> solve on all series
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
@@ -221,8 +223,8 @@ def _tune(
     n_aligned = len(options.representations)
     aligned = {n: [b.with_phases(n) for b in blocks[:n_aligned]] for n in options.phases}
     snippets = blocks[n_aligned] if options.n_snippets else None
-    products = {n: _products([b.features[rows] for b in own], options) for n, own in aligned.items()}
-    counts = None if snippets is None else _products([snippets.features[rows]], options)
+    products = {n: _products(aligned[n], rows, options) for n in options.phases}
+    counts = None if snippets is None else _products([snippets], rows, options)
     shares = [0.0] if snippets is None else [n_aligned * share for share in _SHARES]
     candidates = [(n, share) for n in options.phases for share in shares]
 
@@ -264,7 +266,7 @@ def _solve(
     """Solve on all series, for functions in the span of the anchors' features."""
     problem = _Problem.of(data, anchors, options)
     exact = len(anchors) == len(data) and data.scan is None
-    products = _products([block.features for block in blocks], options)
+    products = _products(blocks, np.arange(len(anchors)), options)
     span = Span.of(products, problem.weights if exact else np.ones(len(anchors)))
     # Inner products with the features of the anchors.
     coefs = [block.features * block.scale for block in blocks]
@@ -292,14 +294,14 @@ def _solve(
     return kernel.combined(span.basis @ ridge.slope, intercept), ridge.report
 
 
-def _products(features: list[FloatArray], options: LocalOptions) -> FloatArray:
-    """Return inner products of series over all features, on the device that decomposes them."""
-    n_series = len(features[0])
-    work = 2.0 * n_series**2 * sum(part.shape[1] for part in features)
-    arrays = array_module(options.device, work)
-    products: FloatArray = sum(
-        (gram(arrays.asarray(part)) for part in features), arrays.zeros((n_series, n_series))
-    )
+def _products(blocks: Sequence[FeatureBlock], rows: IntArray, options: LocalOptions) -> FloatArray:
+    """Return inner products of some series, on the device that decomposes them."""
+    n_features = sum(block.features.shape[1] for block in blocks)
+    arrays = array_module(options.device, 2.0 * len(rows) ** 2 * n_features)
+    products: FloatArray = arrays.zeros((len(rows), len(rows)))
+    for block in blocks:
+        features = block.features if len(rows) == len(block.features) else block.features[rows]
+        products += gram(arrays.asarray(features))
     return products
 
 

@@ -20,10 +20,10 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
 from slts.execution import Bar, Progress, silent
-from slts.solvers.calibration import Validation
-from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.series import SeriesBatch
 from slts.series.channels import map_rows
+from slts.solvers.calibration import Validation
+from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.training.held_out import HeldOutDecisions, make_splits, search
 from slts.training.training_set import TrainingSet
 

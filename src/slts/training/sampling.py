@@ -7,7 +7,7 @@ depend on the order of the series, on how the scan is cut into parts, or on what
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,27 +34,6 @@ PER_CLASS = 20
 _LAST = np.uint64(2**64 - 1)
 
 
-@dataclass(frozen=True)
-class Ceilings:
-    """Keys above which a series cannot be in the sample, nor top up its class."""
-
-    uniform: np.uint64 = _LAST
-    by_class: dict[Any, np.uint64] = field(default_factory=dict)
-
-    def lowered(self, other: Ceilings) -> Ceilings:
-        """Return the lower of both ceilings everywhere."""
-        by_class = dict(self.by_class)
-        for label, key in other.by_class.items():
-            by_class[label] = min(key, by_class.get(label, _LAST))
-        return Ceilings(min(self.uniform, other.uniform), by_class)
-
-    def admit(self, keys: Digests, labels: AnyArray) -> IntArray:
-        """Return the positions of series that can still be in the sample."""
-        names, which = np.unique(labels, return_inverse=True)
-        own = np.array([self.by_class.get(name, _LAST) for name in names.tolist()])
-        return np.flatnonzero((keys <= self.uniform) | (keys <= own[which]))
-
-
 @dataclass(frozen=True, eq=False)
 class _Drawn:
     """Series that were drawn; `parts` and `positions` say where the first of equal ones is."""
@@ -78,69 +57,62 @@ class _Drawn:
 
 
 class Reservoir:
-    """Keeps the distinct series with the smallest keys among all that are added.
+    """Keeps the distinct series with the smallest keys, and the first of every class.
 
     Parameters
     ----------
     n_bytes
-        Most memory of the uniform sample.
-    ceilings
-        What is known about the series of other reservoirs.
+        Most memory of the series with the smallest keys.
+    ceiling
+        Series with larger keys are kept only as the first of their class.
     """
 
-    def __init__(self, n_bytes: float, ceilings: Ceilings | None = None) -> None:
-        self._n_bytes = n_bytes
+    def __init__(self, n_bytes: float, ceiling: np.uint64 = _LAST) -> None:
+        self._n_bytes, self.ceiling = n_bytes, ceiling
         self._held: list[_Drawn] = []
         self._size = 0.0
-        self.ceilings = ceilings or Ceilings()
 
     @property
     def complete(self) -> bool:
         """Whether no series was dropped."""
-        return bool(self.ceilings.uniform == _LAST)
+        return bool(self.ceiling == _LAST)
 
     def add(self, drawn: _Drawn) -> None:
         """Add series of positive weight."""
-        rows = self.ceilings.admit(drawn.keys, drawn.labels)
-        if len(rows):
-            self._held.append(drawn if len(rows) == len(drawn.keys) else drawn.take(rows))
-            self._size += self._held[-1].series.values.nbytes
+        self._held.append(drawn)
+        self._size += drawn.series.values.nbytes
         if self._size > 2 * self._n_bytes:
             self.shrink()
 
     def merge(self, other: Reservoir) -> None:
         """Add the series that another reservoir kept."""
         # A series that the other one dropped is dropped here too.
-        self.ceilings = self.ceilings.lowered(other.ceilings)
+        self.ceiling = min(self.ceiling, other.ceiling)
         for drawn in other._held:
             self.add(drawn)
 
     def shrink(self) -> _Drawn | None:
-        """Merge equal series, and drop those that are not in the sample; return the others."""
+        """Merge equal series, drop those that are not in the sample, and return the others.
+
+        A series that is not dropped has been kept whenever it was added, so its weight is that of
+        all equal series.
+        """
         if not self._held:
             return None
         drawn = _Drawn.joined(self._held)
-        self._held.clear()
         places = np.lexsort((drawn.positions, drawn.parts))
         order, starts = distinct(drawn.keys[places], drawn.labels[places], np.arange(len(places)))
-        weights = np.add.reduceat(drawn.weights[places[order]], starts)
         first = places[order[starts]]
+        weights = np.add.reduceat(drawn.weights[places[order]], starts)
         keys, labels = drawn.keys[first], drawn.labels[first]
         sizes = np.cumsum(drawn.series.lengths[first] * (8.0 * drawn.series.n_channels))
-        fits = (sizes <= self._n_bytes) & (keys <= self.ceilings.uniform)
-        # Series with equal keys are kept or dropped together.
-        n_uniform = len(fits) if fits.all() else int(np.searchsorted(keys, keys[np.argmin(fits)]))
-        ceilings = Ceilings(self.ceilings.uniform, dict(self.ceilings.by_class))
-        if n_uniform < len(keys):
-            ceilings = replace(ceilings, uniform=min(ceilings.uniform, keys[n_uniform] - np.uint64(1)))
-        kept = np.arange(len(keys)) < n_uniform
+        kept = (sizes <= self._n_bytes) & (keys <= self.ceiling)
+        if not kept.all():
+            # Series with equal keys are kept or dropped together.
+            kept = keys < keys[np.argmin(kept)]
+            self.ceiling = min(self.ceiling, keys[np.argmin(kept)] - np.uint64(1))
         for label in np.unique(labels):
-            members = np.flatnonzero(labels == label)[:PER_CLASS]
-            kept[members] = True
-            if len(members) == PER_CLASS:
-                highest = ceilings.by_class.get(label.item(), _LAST)
-                ceilings.by_class[label.item()] = min(highest, keys[members[-1]])
-        self.ceilings = ceilings
+            kept[np.flatnonzero(labels == label)[:PER_CLASS]] = True
         sample = replace(drawn.take(first[kept]), weights=weights[kept])
         self._held, self._size = [sample], float(sample.series.values.nbytes)
         return sample
@@ -162,7 +134,7 @@ def sample_scan(
     totals, offsets, n_steps = Counter[Any](), [0], 0
     shared = n_bytes, seed, scan.requires_unique_ids
     results = runner.map(
-        _count, parts, shared, lambda number: (number, reservoir.ceilings), progress=progress
+        _count, parts, shared, lambda number: (number, reservoir.ceiling), progress=progress
     )
     for counts in results:
         form = form or counts.form
@@ -236,11 +208,9 @@ class _PartCounts(NamedTuple):
     reservoir: Reservoir
 
 
-def _count(
-    part: Part, shared: tuple[float, int, bool], own: tuple[int, Ceilings]
-) -> _PartCounts:
-    (n_bytes, seed, requires_unique_ids), (number, ceilings) = shared, own
-    reservoir, totals = Reservoir(n_bytes, ceilings), Counter[Any]()
+def _count(part: Part, shared: tuple[float, int, bool], own: tuple[int, np.uint64]) -> _PartCounts:
+    (n_bytes, seed, requires_unique_ids), (number, ceiling) = shared, own
+    reservoir, totals = Reservoir(n_bytes, ceiling), Counter[Any]()
     ids, digests = list[Digests](), list[Digests]()
     n_series = n_steps = 0
     form: _Form | None = None
