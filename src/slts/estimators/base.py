@@ -492,7 +492,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 f"{format_bytes(usable_memory())}. Use LocalSLTSClassifier or SLTSClassifier "
                 f"instead."
             )
-        with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
+        runner = task_runner(self.n_jobs, source)
+        with self._progress("Reading") as progress:
             first_pass = count_and_sample(
                 source, runner, SampleSize(), seed=self._seed(), progress=progress
             )
