@@ -15,10 +15,7 @@ import functools
 import json
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
 
 import dask.bag
 import distributed
@@ -26,7 +23,7 @@ import numpy as np
 from inputs import assert_same_model, draw
 
 import slts
-from slts.execution import DaskRunner, ThreadRunner, running_client
+from slts.execution import running_client
 
 _PER_PART = 1_000
 # With fewer series and this limit all alignments would be in memory, without the workers.
@@ -43,27 +40,6 @@ def draw_parts(seeds: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
     return pairs
 
 
-@contextmanager
-def timed_passes(seconds: list[float]) -> Iterator[None]:
-    """Append the time of every pass whose results are kept: the passes that align."""
-
-    def timed(keep: Any) -> Any:
-        @functools.wraps(keep)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            start = time.perf_counter()
-            kept = keep(*args, **kwargs)
-            seconds.append(time.perf_counter() - start)
-            return kept
-
-        return call
-
-    with (
-        patch.object(ThreadRunner, "keep", timed(ThreadRunner.keep)),
-        patch.object(DaskRunner, "keep", timed(DaskRunner.keep)),
-    ):
-        yield
-
-
 def run(
     bag: Any, landmarks: int, device: str, n_jobs: int
 ) -> tuple[slts.SLTSClassifier, np.ndarray, dict[str, float]]:
@@ -77,14 +53,11 @@ def run(
         n_landmarks=landmarks, gamma=1e-3, lam=0.1, calibration_cv=None, memory_limit="1GB",
         device=device, n_jobs=n_jobs, random_state=0,
     )  # fmt: skip
-    passes: list[float] = []
     start = time.perf_counter()
-    with timed_passes(passes):
-        model.fit(slts.scan_series(bag))
+    model.fit(slts.scan_series(bag))
     fitted = time.perf_counter()
     labels = model.predict(slts.scan_series(bag.map(lambda pair: pair[0])))
     seconds = {"fit": fitted - start, "predict": time.perf_counter() - fitted}
-    seconds |= {f"alignment pass {k}": took for k, took in enumerate(passes, 1)}
     return model, labels, {name: round(took, 3) for name, took in seconds.items()}
 
 

@@ -1,19 +1,14 @@
 """Estimators on a Dask cluster: the same models as without, even if workers die."""
 
-import asyncio
 import os
 import signal
-import subprocess
-import sys
-import threading
-import time
 
 import numpy as np
 import pytest
 
 import slts
 from slts import DataError
-from slts.execution import DaskRunner, ThreadRunner, dask_runner
+from slts.execution import DaskRunner, ThreadRunner
 from slts.training import landmark_fit, local_fit
 from slts.training.sampling import SampleSize
 from slts.training.scans import ArraySource, task_runner
@@ -108,49 +103,6 @@ def test_a_running_client_reads_scans_but_not_arrays(client, scan, data):
     assert isinstance(task_runner(2, scan), ThreadRunner)
 
 
-def test_results_and_errors_come_in_order(client):
-    runner = DaskRunner(client)
-    seen = []
-
-    def own(number):
-        seen.append(number)
-        return 10 * number
-
-    found = list(runner.map(lambda part, shared, own: part + shared + own, [1, 2, 3], 100, own))
-    assert found == [101, 112, 123]
-    assert seen == [0, 1, 2]
-    # 16 MB: Dask warns of large arguments, and warnings are errors here.
-    assert list(runner.map(lambda part, shared, own: shared.size, [1], np.zeros(2**21))) == [2**21]
-    with pytest.raises(ZeroDivisionError):
-        list(runner.map(lambda part, shared, own: 1 // part, [1, 0, 1]))
-
-
-ERROR_RAISED = threading.Event()
-
-
-def keep_last_first(part, shared, own):
-    """The first part ends only after the error of the last one."""
-    assert part == 0 or ERROR_RAISED.wait(20)
-    yield 1 // part
-
-
-def test_an_error_in_the_last_kept_part_does_not_wait_for_the_others(client):
-    with pytest.raises(ZeroDivisionError):
-        DaskRunner(client).keep(keep_last_first, [1, 0], memory=0.0)
-    ERROR_RAISED.set()
-
-
-def test_kept_blocks_stay_on_the_workers(client):
-    runner = DaskRunner(client)
-    kept = runner.keep(
-        lambda part, shared, own: iter([(np.full(part, shared),)]), [2, 3], 7.0, memory=0.0
-    )
-    assert all(isinstance(one, distributed.Future) for one in kept)
-    sums = runner.map(lambda blocks, shared, own: sum(a.sum() for (a,) in blocks), kept)
-    assert list(sums) == [14.0, 21.0]
-    runner.release(kept)
-
-
 # -- models
 
 
@@ -232,68 +184,6 @@ def test_workers_in_other_processes_give_the_same_model_even_if_killed(
     np.testing.assert_allclose(model.snippet_coef_, other.snippet_coef_, atol=1e-8)
 
 
-class Repeater(distributed.SchedulerPlugin):
-    """Kills the worker that has computed a block, every time."""
-
-    def __init__(self, cluster):
-        self.cluster = cluster
-
-    def transition(self, key, start, finish, *args, **kwargs):
-        if finish == "memory" and str(key).startswith("slts_keep"):
-            for nanny in self.cluster.workers.values():
-                os.kill(nanny.pid, signal.SIGKILL)
-
-
-@pytest.mark.slow
-def test_workers_that_are_lost_again_and_again_are_counted(monkeypatch):
-    monkeypatch.setattr(dask_runner, "_LOSSES_PER_WORKER", 1)
-    monkeypatch.setattr(dask_runner, "_CHECK_EVERY", 0.2)
-
-    def keep(part, shared, own):
-        return iter([(np.zeros(3),)])
-
-    with (
-        cluster_of(n_workers=1) as cluster,
-        distributed.Client(cluster) as client,
-        DaskRunner(client) as runner,
-    ):
-        cluster.scheduler.add_plugin(Repeater(cluster), name="repeater")
-        kept = runner.keep(keep, [1], memory=0.0)
-        with pytest.raises(RuntimeError, match=r"lost \d+ times"):
-            list(runner.map(lambda blocks, shared, own: len(blocks), kept))
-    dask.config.config.pop("scheduler", None)
-
-
-CLUSTER = """
-import distributed
-cluster = distributed.LocalCluster(
-    n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=":0"
-)
-print(cluster.scheduler_address, flush=True)
-input()
-"""
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_is_gone_is_reported_at_once(scan):
-    """Not after 30 seconds, in which the client tries to connect again."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-    def own(number):
-        if number == 1:
-            process.kill()
-
-    with process, distributed.Client(process.stdout.readline().strip()) as client:
-        with pytest.raises(ConnectionError, match=r"scheduler tcp://.* is lost"):
-            list(DaskRunner(client).map(lambda *_: time.sleep(60), range(2), None, own))
-        assert client.status == "connecting"
-        with pytest.raises(ConnectionError, match=r"scheduler tcp://.* is lost"):
-            make().fit(scan)
-    dask.config.config.pop("scheduler", None)
-
-
 # -- collections
 
 
@@ -343,13 +233,3 @@ def test_a_series_in_two_partitions(client, data):
     scan = slts.scan_series(collection, id="id", time="t", label="label")
     with pytest.raises(DataError, match="Series 50 appears in both"):
         make().fit(scan)
-
-
-def test_an_asynchronous_client_is_an_error(scan):
-    async def fit():
-        async with distributed.Client(asynchronous=True, processes=False, dashboard_address=":0"):
-            make().fit(scan)
-
-    with pytest.raises(RuntimeError, match="asynchronous, and slts waits"):
-        asyncio.run(fit())
-    dask.config.config.pop("scheduler", None)

@@ -81,12 +81,13 @@ class ThreadRunner:
                 yield call(number)()
                 progress(number + 1, len(parts))
             return
-        threads = _Threads(n_threads)
+        threads = _Threads()
         try:
+            threads.start(n_threads)
             for number in range(len(parts)):
                 # One part waits for every thread, so a slow part does not leave others idle.
-                while threads.n_started < min(len(parts), number + 2 * n_threads):
-                    threads.start(call(threads.n_started))
+                while threads.n_parts < min(len(parts), number + 2 * n_threads):
+                    threads.put(call(threads.n_parts))
                 yield threads.result(number)
                 progress(number + 1, len(parts))
         except BaseException:
@@ -104,21 +105,23 @@ class _Threads:
     future in a wrong state. Simple queues, dictionaries and lists have no such states.
     """
 
-    def __init__(self, most: int) -> None:
-        self.n_started, self.stop = 0, threading.Event()
-        self._most, self._threads = most, list[threading.Thread]()
+    def __init__(self) -> None:
+        self.n_parts, self.stop = 0, threading.Event()
+        self._threads = list[threading.Thread]()
         self._calls, self._ended = SimpleQueue[Any](), SimpleQueue[None]()
         self._results, self._errors = dict[int, Any](), list[BaseException]()
 
-    def start(self, call: Callable[[], Any]) -> None:
-        """Start the next part."""
-        self._calls.put((self.n_started, call))
-        self.n_started += 1
-        if len(self._threads) < self._most:
+    def start(self, n_threads: int) -> None:
+        """Start threads. They wait for parts: one at work would delay the start of the others."""
+        for _ in range(n_threads):
             # A daemon: a map that was left unfinished must not keep the process alive.
-            thread = threading.Thread(target=self._work, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads[-1].start()
+
+    def put(self, call: Callable[[], Any]) -> None:
+        """Queue the next part."""
+        self._calls.put((self.n_parts, call))
+        self.n_parts += 1
 
     def result(self, number: int) -> Any:
         """Wait for a result, or raise the first error of any part."""
@@ -133,7 +136,7 @@ class _Threads:
         return self._results.pop(number)
 
     def join(self) -> None:
-        for _ in range(self._most):
+        for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:
             # Ctrl-C may have come before it was alive. It then ends without a task.

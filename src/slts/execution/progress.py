@@ -48,10 +48,10 @@ def progress_bar(description: str, *, show: bool) -> Iterator[Progress]:
 
 def _is_interactive() -> bool:
     """Whether standard error is a terminal or a notebook."""
-    try:
-        from rich.console import Console
-    except ImportError:
+    if find_spec("rich") is None:
         return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+    from rich.console import Console
+
     console = Console(stderr=True)
     return console.is_terminal or console.is_jupyter
 

@@ -109,5 +109,4 @@ def _libraries() -> list[Any]:
 @cache
 def _find_libraries(_: bool) -> list[Any]:
     # The search takes milliseconds, as long as a fit on few series.
-    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
