@@ -26,13 +26,13 @@ from sklearn.svm import LinearSVC
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
+from slts.series import normalize_rows
 from slts.solvers import (
     one_vs_rest_features,
     solve_metric,
     solve_metric_path,
     solve_separator_path,
 )
-from slts.series import normalize_rows
 
 GAMMAS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 STRENGTHS = [1e3, 1e1, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]

@@ -21,8 +21,8 @@ from scipy.special import gammaln, ndtr
 
 import slts
 from slts.guarantees import bounds
-from slts.solvers import solve_separator
 from slts.series.source import series_digests
+from slts.solvers import solve_separator
 from study.markdown import Element, Grid, number, to_markdown
 from study.problems import LabelledSeries, Loader, load_published
 

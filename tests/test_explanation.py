@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
-
-import slts
 from slts.explanation import (
     even_choice,
     explain,
@@ -19,6 +17,8 @@ from slts.explanation import (
     summarize,
 )
 from slts.models.snippets import SnippetForm
+
+import slts
 
 FEW = {"n_snippets": 60, "n_phases": 3, "n_components": 7, "max_length": 7}
 MODELS = {

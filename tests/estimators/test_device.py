@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.base import clone
+from slts.landmarks import select_landmarks
 
 import slts
 from slts import estimators
 from slts.alignment.cuda import device
 from slts.alignment.cuda.backend import CudaBackend
-from slts.landmarks import select_landmarks
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
 from tests.estimators.conftest import make_ragged

@@ -10,12 +10,12 @@ from threading import Barrier
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
+from slts.models import comparisons, representations
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import slts
 from slts.execution import fit_threads
 from slts.solvers import blas, local, loo_ridge
-from slts.models import comparisons, representations
 from slts.training import local_fit, local_metrics, snippet_features
 from tests.estimators.conftest import make_ragged
 from tests.oracles import windows

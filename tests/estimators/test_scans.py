@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.model_selection import KFold, PredefinedSplit
+from slts.models import comparisons
 
 import slts
 from slts import DataError
 from slts.alignment import Aligner
 from slts.estimators import base, prediction
 from slts.files.parquet_parts import ParquetPart
-from slts.models import comparisons
 from slts.training import landmark_fit, local_fit, memory_plan, source
 from slts.training.sampling import SampleSize
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick

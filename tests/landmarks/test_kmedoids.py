@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
 from slts.landmarks import _Assignment, _initial_medoids, find_medoids
 
 

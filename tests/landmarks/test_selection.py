@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from slts.landmarks import find_medoids, resolve_count, select_landmarks
 
 import slts
 from slts.alignment import Aligner
-from slts.landmarks import find_medoids, resolve_count, select_landmarks
 
 SELECTION_METHODS = ("random", "kmedoids", "dselect")
 

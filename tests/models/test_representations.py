@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-import slts
 from slts.models import representations
 from slts.models.representations import REPRESENTATIONS, Representation
+
+import slts
 
 
 def test_the_order_of_classes_does_not_bias_the_scale(rng, monkeypatch):

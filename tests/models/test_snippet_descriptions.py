@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from slts.models.snippets import Snippets
+
 from slts.series import as_series
 
 

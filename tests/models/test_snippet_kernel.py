@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from slts.models.snippets import Snippets
 
 import slts
 from slts.alignment.cpu import available_targets
-from slts.models.snippets import Snippets
 from slts.series.channels import ChannelScale
 from tests.oracles import windows
 

@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from slts.models import snippets as snippets_module
+from slts.models.snippets import LENGTH, SnippetForm, Snippets
 
 import slts
 from slts.execution import ThreadRunner
-from slts.models import snippets as snippets_module
-from slts.models.snippets import LENGTH, SnippetForm, Snippets
 from tests.oracles import windows
 
 COUNT = 30

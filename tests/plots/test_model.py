@@ -5,9 +5,9 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from slts.explanation import explain
 
 import slts
-from slts.explanation import explain
 from slts.guarantees import goodness_profile
 from slts.plots import (
     plot_accuracy_by_landmarks,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity, vstack
+from slts.solvers.row_queries import Query
 
 from slts.solvers.hinge import HingeExamples
-from slts.solvers.row_queries import Query
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 

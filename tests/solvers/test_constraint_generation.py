@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
+from slts.solvers.constraint_generation import ConstraintGeneration
+from slts.solvers.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
 
 from slts.errors import DataError
 from slts.solvers import (
@@ -29,9 +31,7 @@ from slts.solvers import (
     solve_separator_path,
     solve_together,
 )
-from slts.solvers.constraint_generation import ConstraintGeneration
 from slts.solvers.hinge import HingeExamples, ray_minimiser
-from slts.solvers.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
 from tests.solvers.problems import (
     Part,
     answer,

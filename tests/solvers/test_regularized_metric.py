@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts.solvers import REGULARIZERS, smoothed_newton, solve_metric_path
 from slts.solvers.hinge import HingeRows
-from slts.solvers.penalties import PENALTIES
-from slts.solvers.penalties import L1, Nuclear, Semidefinite
+from slts.solvers.penalties import L1, PENALTIES, Nuclear, Semidefinite
 
 OTHERS = [name for name in REGULARIZERS if name != "frobenius"]
 STRENGTHS = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6]

@@ -10,14 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-import slts
-from slts.alignment import Aligner, AlignmentSettings
-from slts.execution import StepQueue, ThreadRunner, silent
-from slts.solvers import one_vs_rest_features, solve_metric, solve_separator
 from slts.models.row_map import RowMap
-from slts.training import alignments, source
-from slts.training.alignments import SampleAlignments
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
 from slts.training.metric_pipeline import metrics_at_once
 from slts.training.partitioned_alignments import (
@@ -25,6 +18,13 @@ from slts.training.partitioned_alignments import (
     PartitionedAlignments,
     _some_decision_is_positive,
 )
+
+import slts
+from slts.alignment import Aligner, AlignmentSettings
+from slts.execution import StepQueue, ThreadRunner, silent
+from slts.solvers import one_vs_rest_features, solve_metric, solve_separator
+from slts.training import alignments, source
+from slts.training.alignments import SampleAlignments
 from slts.training.scans import ArraySource
 
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)

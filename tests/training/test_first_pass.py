@@ -5,12 +5,12 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from slts.training.first_pass import class_weights, count_and_sample, fetch
 
 import slts
 from slts import DataError
 from slts.execution import ThreadRunner
 from slts.training import first_pass
-from slts.training.first_pass import class_weights, count_and_sample, fetch
 from slts.training.sampling import SampleSize
 from slts.training.scans import ArraySource
 

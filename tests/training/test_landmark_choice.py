@@ -4,11 +4,11 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from slts.training.landmark_choice import FitOptions, landmark_positions
 
 import slts
 from slts.alignment import AlignmentSettings
 from slts.execution import silent
-from slts.training.landmark_choice import FitOptions, landmark_positions
 
 
 @pytest.mark.parametrize("method", ["random", "kmedoids", "dselect"])

@@ -7,24 +7,24 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-
-from slts import as_series
-from slts.execution import ThreadRunner
+from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
 from slts.solvers.anchor_span import AnchorSpan
 from slts.solvers.loo_ridge import NormalEquations
-from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
-from slts.series.dataset import Dataset
-from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
 from slts.training.first_pass import count_and_sample
-from slts.training.local_fit import _cap_sample_to_memory, _landmarks_per_class, stratified
 from slts.training.partitioned_ridge import (
     Coordinates,
     PartitionedRidge,
     sum_equations,
     summing_bytes,
 )
-from slts.training.sampling import SampleSize
 from slts.training.snippet_features import snippet_bytes
+
+from slts import as_series
+from slts.execution import ThreadRunner
+from slts.series.dataset import Dataset
+from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
+from slts.training.local_fit import _cap_sample_to_memory, _landmarks_per_class, stratified
+from slts.training.sampling import SampleSize
 from slts.training.scans import ArraySource
 
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from slts.training.all_series_fit import learn_logdet_metric
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.solvers.logdet import Ranking, logdet_step
 from slts.series import as_series, normalize_rows
 from slts.series.channels import transform_rows
+from slts.solvers.logdet import Ranking, logdet_step
 from slts.training import all_series_fit
-from slts.training.all_series_fit import learn_logdet_metric
 
 PLAIN = AlignmentSettings(objective="distance", normalize=False)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from slts.training.memory_plan import LandmarkWork, MemoryPlan
 
 import slts
 from slts.quantities import format_bytes, parse_bytes
 from slts.training import landmark_fit, memory_plan
-from slts.training.memory_plan import LandmarkWork, MemoryPlan
 from slts.training.sampling import SampleSize
 
 MB, GB = 10**6, 10**9

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-
-import slts
-from slts.execution import ThreadRunner
 from slts.models.snippets import Snippets
-from slts.training import landmark_fit, local_fit, local_metrics, memory_plan
 from slts.training.first_pass import class_weights, count_and_sample
 from slts.training.local_metrics import learn_local_metrics
 from slts.training.partitioned_ridge import one_vs_rest
+
+import slts
+from slts.execution import ThreadRunner
+from slts.training import landmark_fit, local_fit, local_metrics, memory_plan
 from slts.training.sampling import SampleSize
 from slts.training.scans import ArraySource
 from tests.estimators.kinds import every, quick

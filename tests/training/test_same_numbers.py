@@ -5,11 +5,11 @@ Paths of periodic series nearly tie, so that a rounding changes a path, and with
 
 import numpy as np
 import pytest
-
-import slts
 from slts.models import comparisons
 from slts.models.comparisons import Comparison
 from slts.models.snippets import Snippets
+
+import slts
 from slts.training import local_metrics, snippet_features
 
 

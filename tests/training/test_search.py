@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from slts.training.all_series_fit import left_out_decisions
 
 from slts.solvers.calibration import Validation
-from slts.training.all_series_fit import left_out_decisions
 from slts.training.held_out import search
 
 CODES = np.array([0, 1, 0, 1, 1])

@@ -19,8 +19,8 @@ from slts.errors import DataError
 from slts.guarantees import Certificate, certify
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, copies_sentence
-from slts.solvers.calibration import Validation
 from slts.quantities import count
+from slts.solvers.calibration import Validation
 
 
 @options.command

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -363,7 +363,13 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             raise
 
     def _read(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, keeps_all: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        keeps_all: bool = False,
     ) -> TrainingSet:
         """Check the training data and return them; remember what they look like."""
         limit = getattr(self, "memory_limit", None)

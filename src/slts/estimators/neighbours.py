@@ -18,7 +18,7 @@ from slts.features.row_map import RowMap, require
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
 from slts.solvers.logdet import LogDetSolution
-from slts.training.neighbour_fit import left_out_decisions, learn_logdet_metric, nearest_decisions
+from slts.training.neighbour_fit import learn_logdet_metric, left_out_decisions, nearest_decisions
 from slts.training.training_set import TrainingSet
 
 

@@ -112,7 +112,6 @@ def _over_parts(
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet = _with_threads(model, 1 if len(parts) > 1 else model.n_jobs)
     shared = (quiet, methods, labels, source.requires_unique_ids)
-    runner = task_runner(model.n_jobs, source)
     with (
         one_blas_thread(),
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,

@@ -24,7 +24,7 @@ from slts.training.training_set import TrainingSet
 
 # Weights that are this much smaller than the largest are lost in its rounding.
 _WEIGHT_RANGE = 1e-15
-# Share of the memory for the sample of a scan; copies of all series of a classifier that keeps them.
+# Share of the memory for the sample of a scan. A classifier that keeps all series copies them.
 _SAMPLE_SHARE, _COPIES_IN_MEMORY = 1 / 8, 3
 
 
@@ -85,8 +85,7 @@ def _check_nothing_beside_scan(owner: str, y: Any, sample_weight: Any, groups: A
         )
     if groups is not None:
         raise DataError(
-            "groups must be None for a scan: name their column with "
-            "scan_series(..., groups='...')."
+            "groups must be None for a scan: name their column with scan_series(..., groups='...')."
         )
 
 
@@ -204,9 +203,10 @@ def _check_order(y: Any, batch: SeriesBatch) -> None:
     if of_labels != names and sorted(of_labels) == sorted(names):
         k = next(k for k, name in enumerate(names) if of_labels[k] != name)
         raise DataError(
-            f"y and X are in different orders: by its index, label {k} belongs to {of_labels[k]!r}, "
-            f"but series {k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'). "
-            f"If the order of y is right, pass y.to_numpy()."
+            f"y and X are in different orders: by its index, label {k} belongs to "
+            f"{of_labels[k]!r}, but series {k} of X is {names[k]!r}. Use "
+            f"X, y = slts.as_series(frame, label='...'). If the order of y is right, pass "
+            f"y.to_numpy()."
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -155,6 +156,7 @@ class AlignedProducts(PlainState):
             return np.asarray(np.dot(aligner.similarities(rows), self.weights[:, self.used].T))
         values = np.empty((len(rows), len(coef)))
         flat = coef.reshape(len(coef), -1)
+        functions = flat.T
         step = max(1, _CHUNK_BYTES // (8 * len(self.weights) * self.n_phases * coef[0, 0, 0].size))
         for begin in range(0, len(rows), step):
             part = slice(begin, begin + step)
@@ -163,7 +165,8 @@ class AlignedProducts(PlainState):
             if self.bank_per_output:
                 values[part] = np.einsum("icf,cf->ic", on_host(T), flat)
             else:
-                values[part] = on_host(matmul(T[:, 0], on_device_of(T, flat.T)))
+                functions = on_device_of(T, functions)
+                values[part] = on_host(matmul(T[:, 0], functions))
         return values
 
     def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
@@ -202,7 +205,7 @@ class AlignedProducts(PlainState):
     def similarities(
         self, batch: SeriesBatch, metrics: FloatArray | None, resources: Resources
     ) -> FloatArray:
-        """Return K_I to all landmarks, or K_M under some metrics: (series, landmarks[, metrics])."""
+        """Return K_I to all landmarks, or K_M under metrics: (series, landmarks[, metrics])."""
         aligner = _on(self._all_aligner, resources)
         rows = self.rows(batch, resources.n_jobs)
         if metrics is None:
@@ -220,7 +223,8 @@ class AlignedProducts(PlainState):
 
     def _sums(self, aligner: Aligner, rows: SeriesBatch, *, on_device: bool = False) -> FloatArray:
         weights = self.weights[:, self.used]
-        return aligner.grouped(rows, weights, n_phases=self.n_phases, on_device=on_device)
+        sums = aligner.grouped(rows, weights, n_phases=self.n_phases, on_device=on_device)
+        return cast(FloatArray, sums)
 
     @cached_property
     def _rows_of_landmarks(self) -> SeriesBatch:

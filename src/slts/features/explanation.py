@@ -103,7 +103,7 @@ class Explanation:
 
     @cached_property
     def by_landmark(self) -> FloatArray:
-        """Contribution of each landmark, shape (decisions, landmarks), with the constant channel."""
+        """Contribution of each landmark with the constant channel: (decisions, landmarks)."""
         parts = self._by_landmark[:, : self._model.aligned[0].n_landmarks]
         return np.asarray(parts[:, self.landmark_positions])
 
@@ -211,7 +211,8 @@ class Explanation:
             The number of its thresholds that the step meets; 0 where it does not occur.
         """
         snippets, _ = required_snippets(self._model)
-        return snippets.occurrences(self.series, np.array([position]))[0].astype(np.int64)
+        met = snippets.occurrences(self.series, np.array([position]))[0]
+        return np.asarray(met, dtype=np.int64)
 
     def strongest_snippets(self, count: int = 5, label: Any = None) -> IntArray:
         """Positions of the snippets with the largest absolute contribution, largest first.

@@ -196,7 +196,9 @@ class RowTrace:
         components = self.row_map.components
         n = self.features.shape[1] if components is None else components.basis.shape[1]
         rest = (slopes[:, :, n:] * self.rows.values[:, n:]).sum(axis=(1, 2))
-        of_features = slopes[:, :, :n] if components is None else slopes[:, :, :n] @ components.basis.T
+        of_features = (
+            slopes[:, :, :n] if components is None else slopes[:, :, :n] @ components.basis.T
+        )
         terms = (self.features * of_features).reshape(*slopes.shape[:2], -1, self.series.n_channels)
         mean, share = mean_shares(self.series, self.row_map.max_length)
         # Steps at which nothing is observed have no row, and no share.

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
+from slts.alignment import array_module
 from slts.alignment.cpu import native
 from slts.execution import Block, check_stopped, map_blocks, partition, thread_count
 from slts.features.feature_map import Attribution, PlainState, Resources
@@ -29,7 +30,7 @@ from slts.features.row_map import require
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
 from slts.series.missing import fill_gaps, give_to_observed
-from slts.solvers.arrays import matmul
+from slts.solvers.arrays import matmul, on_host
 
 # Steps of a snippet.
 _LENGTH = 11
@@ -287,7 +288,9 @@ class Snippets(PlainState):
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs <coef[c], features>, shape (series, outputs)."""
         flat = self(batch, resources).reshape(len(batch), -1)
-        return matmul(flat, coef.reshape(len(coef), -1).T)
+        arrays = array_module(resources.device, 2.0 * len(coef) * flat.size)
+        functions = arrays.asarray(coef.reshape(len(coef), -1)).T
+        return on_host(matmul(arrays.asarray(flat), functions))
 
     def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the part of each snippet in the outputs, shape (series, outputs, snippets)."""

@@ -13,8 +13,8 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.training_data import check_groups, labels_as_given, unknown_labels
 from slts.estimators.prediction import apply_with_labels
+from slts.estimators.training_data import check_groups, labels_as_given, unknown_labels
 from slts.guarantees.bounds import clopper_pearson, group_error_bound, mean_over_groups
 from slts.guarantees.certificate import Bound, Certificate, Conditions
 from slts.quantities import count, list_first

@@ -14,9 +14,9 @@ from slts.errors import DataError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
-from slts.solvers.calibration import HeldOutMargins, two_sided
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
+from slts.solvers.calibration import HeldOutMargins, two_sided
 from slts.training.scans import is_source
 
 # What a set of each size says: no class, one, several.

@@ -14,9 +14,9 @@ from slts.estimators import SLTSClassifier, SLTSClassifierCV
 from slts.guarantees import bounds
 from slts.guarantees.certificate import Certificate, Conditions
 from slts.guarantees.held_out import INDEPENDENT, check_batch, check_labels
-from slts.solvers import SQUARED_NORMS
 from slts.series import SeriesBatch
 from slts.series.source import series_digests
+from slts.solvers import SQUARED_NORMS
 
 # Relative difference allowed between the objective of the fit and that of X and y.
 _OBJECTIVE_TOLERANCE = 1e-5

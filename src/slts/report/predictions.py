@@ -17,13 +17,13 @@ from slts.errors import DataError
 from slts.estimators.training_data import check_groups, unknown_labels
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_copies
-from slts.solvers.calibration import two_sided
 from slts.quantities import count
 from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
 from slts.series.naming import class_name
+from slts.solvers.calibration import two_sided
 
 # Largest number of bars in the histogram of lengths.
 _MOST_BARS = 24

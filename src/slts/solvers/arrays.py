@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
@@ -17,7 +17,7 @@ from slts._typing import AnyArray, FloatArray
 from slts.execution import fit_threads, map_threads
 
 # Rows and columns of a tile.
-_ROWS, _COLUMNS = 256, 512
+_TILE = 256
 # Multiplications below which threads take longer than one.
 _FEW = 2e7
 
@@ -30,7 +30,7 @@ def matmul(a: FloatArray, b: FloatArray) -> FloatArray:
         # Unlike `@`, this lets other threads work if there are few values.
         return np.asarray(a.dot(b))
     product = np.empty((a.shape[0], b.shape[1]))
-    _fill_tiles(product, a, b, upper=False)
+    _fill_tiles(product, a, b, symmetric=False)
     return product
 
 
@@ -39,9 +39,7 @@ def gram(rows: FloatArray) -> FloatArray:
     if on_gpu(rows):
         return rows @ rows.T
     product = np.empty((len(rows), len(rows)))
-    _fill_tiles(product, rows, rows.T, upper=True)
-    below = np.tril_indices(len(rows), -1)
-    product[below] = product.T[below]
+    _fill_tiles(product, rows, rows.T, symmetric=True)
     return product
 
 
@@ -56,14 +54,19 @@ def eigh(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values, vectors
 
 
-def _fill_tiles(product: FloatArray, a: FloatArray, b: FloatArray, *, upper: bool) -> None:
-    def fill(tile: tuple[int, int]) -> None:
-        rows, columns = (slice(k, k + n) for k, n in zip(tile, (_ROWS, _COLUMNS), strict=True))
-        if not upper or columns.stop > rows.start:
+def _fill_tiles(product: FloatArray, a: FloatArray, b: FloatArray, *, symmetric: bool) -> None:
+    def fill(corner: tuple[int, int]) -> None:
+        rows = slice(corner[0], corner[0] + _TILE)
+        columns = slice(corner[1], corner[1] + _TILE)
+        if not symmetric:
             np.matmul(a[rows], b[:, columns], out=product[rows, columns])
+        elif columns.start >= rows.start:
+            tile = np.matmul(a[rows], b[:, columns])
+            product[rows, columns], product[columns, rows] = tile, tile.T
 
-    starts = (range(0, n, k) for n, k in zip(product.shape, (_ROWS, _COLUMNS), strict=True))
-    map_threads(fill, list(itertools.product(*starts)), n_jobs=fit_threads())
+    first_rows, first_columns = (range(0, n, _TILE) for n in product.shape)
+    corners = list(itertools.product(first_rows, first_columns))
+    map_threads(fill, corners, n_jobs=fit_threads())
 
 
 def on_gpu(array: Any) -> bool:
@@ -72,9 +75,9 @@ def on_gpu(array: Any) -> bool:
     return isinstance(array, getattr(sys.modules.get("cupy"), "ndarray", ()))
 
 
-def on_host(array: AnyArray) -> Any:
+def on_host(array: FloatArray) -> FloatArray:
     """Return an array of NumPy."""
-    return sys.modules["cupy"].asnumpy(array) if on_gpu(array) else array
+    return cast(FloatArray, sys.modules["cupy"].asnumpy(array)) if on_gpu(array) else array
 
 
 def on_device_of(other: AnyArray, array: AnyArray) -> Any:

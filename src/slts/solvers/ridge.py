@@ -141,7 +141,9 @@ class Span:
     @classmethod
     def of(cls, products: FloatArray, weights: FloatArray) -> Span:
         """Decompose a Gram matrix of features; an array of CuPy is decomposed on its GPU."""
-        share, root = (on_device_of(products, a) for a in (weights / weights.sum(), np.sqrt(weights)))
+        share, root = (
+            on_device_of(products, a) for a in (weights / weights.sum(), np.sqrt(weights))
+        )
         means = products @ share
         centred = products - means - means[:, None] + share @ means
         values, vectors = map(on_host, eigh(root[:, None] * centred * root))
@@ -181,9 +183,7 @@ class Span:
             [weights @ (residuals(k) ** 2).mean(axis=1) / total for k in range(len(penalties))]
         )
         best = int(np.flatnonzero(errors <= (1.0 + _TIE) * errors.min())[-1])
-        return LeaveOneOut(
-            errors, best, targets - residuals(best), inverse[:, best, None] * cross
-        )
+        return LeaveOneOut(errors, best, targets - residuals(best), inverse[:, best, None] * cross)
 
 
 class NormalEquations:

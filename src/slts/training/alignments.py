@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -219,8 +219,8 @@ class Alignments:
     ) -> list[Item]:
         """Call a task with the number of each problem and its similarities: K_M, or K_I."""
         if self.products is None:
-            K_I = self.similarities
-            assert K_I is not None
+            assert self.similarities is not None
+            K_I = cast(FloatArray, self.similarities)
             numbers = range(len(self.positives))
             return map_threads(lambda k: task(k, K_I), numbers, n_jobs=self.n_jobs)
         results: list[Item] = []

@@ -13,7 +13,7 @@ from slts.features.feature_map import Resources
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
 
-# Features that vary less have no information.
+# Features that vary less than this share of their size have no information.
 _LEAST_SPREAD = 1e-9
 
 
@@ -26,74 +26,87 @@ class FeatureBlock:
     feature_map
         The map.
     features
-        Shape (series, features); columns have mean zero.
+        Shape (series, features). Columns have mean zero, and the mean squared norm of the rows is
+        1, or 0 if all features are constant.
     centre, scale
         Shape (features,).
-    norm
-        Mean squared norm of the rows.
+    weight
+        Weight of the inner products of the features beside those of other maps.
     """
 
     feature_map: AlignedProducts | Snippets
     features: FloatArray
     centre: FloatArray
     scale: FloatArray
-    norm: float
+    weight: float = 1.0
 
     @classmethod
     def of(
         cls, feature_map: AlignedProducts | Snippets, series: SeriesBatch, resources: Resources
     ) -> FeatureBlock:
-        """Compute features with mean squared norm 1; those of snippets have equal variances."""
+        """Compute features. Those of snippets have equal variances."""
         features = feature_map(series, resources).reshape(len(series), -1)
         features = features.astype(np.float64, copy=False)
         centre = features.mean(axis=0)
         features -= centre
-        scale = np.ones(len(centre))
         if isinstance(feature_map, Snippets):
-            spread = np.sqrt(np.einsum("ij,ij->j", features, features) / len(features))
-            np.divide(1.0, spread, out=scale, where=spread > _LEAST_SPREAD)
-            scale[spread <= _LEAST_SPREAD] = 0.0
-            features *= scale
             shares = centre.reshape(feature_map.shape)[:, :, 0]
             feature_map = replace(feature_map, shares=np.ascontiguousarray(shares))
-        return cls(feature_map, features, centre, scale, np.nan).scaled_to(1.0)
+        return cls._scaled(feature_map, features, centre)
 
-    def scaled_to(self, norm: float) -> Self:
-        """Return the features with another mean squared norm; zero if they are all constant."""
-        present = float(np.einsum("ij,ij->", self.features, self.features)) / len(self.features)
-        size = float(np.square(self.centre * self.scale).sum())
-        factor = np.sqrt(norm / present) if present > 1e-12 * (present + size) else 0.0
-        return replace(
-            self, features=self.features * factor, scale=self.scale * factor,
-            norm=norm if factor else 0.0,
-        )  # fmt: skip
+    @classmethod
+    def _scaled(
+        cls, feature_map: AlignedProducts | Snippets, features: FloatArray, centre: FloatArray
+    ) -> FeatureBlock:
+        """Scale centred features in place: those of snippets one by one, others by one factor."""
+        variances = np.einsum("ij,ij->j", features, features) / len(features)
+        varies = variances > _LEAST_SPREAD**2 * np.maximum(centre**2, 1.0)
+        scale = np.zeros(len(centre))
+        if isinstance(feature_map, Snippets):
+            np.divide(1.0, np.sqrt(variances * varies.sum()), out=scale, where=varies)
+        elif varies.any():
+            scale[:] = 1.0 / np.sqrt(variances.sum())
+        features *= scale
+        return cls(feature_map, features, centre, scale)
 
-    def with_phases(self, n_phases: int) -> Self:
+    def weighted(self, weight: float) -> Self:
+        """Return the same features with another weight."""
+        return replace(self, weight=weight)
+
+    def with_phases(self, n_phases: int) -> FeatureBlock:
         """Add up neighbouring phases of aligned products."""
         assert isinstance(self.feature_map, AlignedProducts)
         if self.feature_map.n_phases == n_phases:
             return self
-        coarse = self.feature_map.with_phases(n_phases)
         banks, phases, d, r = self.feature_map.shape
-        shape = (banks, n_phases, phases // n_phases, d * r)
-        features = self.features.reshape(-1, *shape).sum(axis=3).reshape(len(self.features), -1)
-        centre = self.centre.reshape(shape).sum(axis=2).reshape(-1)
-        # One factor scales all aligned products.
-        scale = np.full(len(centre), self.scale[0])
-        return replace(
-            self, feature_map=coarse, features=features, centre=centre, scale=scale
-        ).scaled_to(self.norm)
+        shape = (-1, banks, n_phases, phases // n_phases, d * r)
+        # One factor scales all aligned products, so sums of scaled features are scaled sums.
+        factor = self.scale[0] or 1.0
+        features = self.features.reshape(shape).sum(axis=3).reshape(len(self.features), -1)
+        features /= factor
+        centre = self.centre.reshape(shape).sum(axis=3).reshape(-1)
+        return self._scaled(self.feature_map.with_phases(n_phases), features, centre)
 
-    def weighed(self, rows: IntArray, weights: FloatArray) -> Self:
-        """Multiply the features of each snippet by the norm of its coefficients.
+    def weigh_by_coefficients(self, rows: IntArray, weights: FloatArray) -> None:
+        """Multiply the features of each snippet by the norm of its coefficients, in place.
 
-        The coefficients are ``features[rows].T @ weights``. The mean squared norm stays the same.
+        The coefficients are ``features[rows].T @ weights``. The mean squared norm stays 1.
         """
         coef = self.features[rows].T @ weights
         norms = np.linalg.norm(coef.reshape(self.feature_map.n_landmarks, -1), axis=1)
-        if not norms.any():
-            return self
-        factors = np.repeat(norms / norms.max(), len(coef) // len(norms))
-        return replace(
-            self, features=self.features * factors, scale=self.scale * factors
-        ).scaled_to(self.norm)
+        factors = np.repeat(norms, len(coef) // len(norms))
+        # Features that vary have equal variances.
+        varies = self.scale > 0.0
+        size = float(np.sqrt(np.mean(factors[varies] ** 2))) if varies.any() else 0.0
+        if size > 0.0:
+            factors /= size
+            np.multiply(self.features, factors, out=self.features)
+            np.multiply(self.scale, factors, out=self.scale)
+
+    def kernel_coefficients(self) -> tuple[FloatArray, FloatArray]:
+        """Turn the features in place into coefficients of inner products with them.
+
+        Returns them, shape (series, *feature_map.shape), and what they add at the centre.
+        """
+        coef = np.multiply(self.features, self.scale * self.weight, out=self.features)
+        return coef.reshape(-1, *self.feature_map.shape), coef @ self.centre

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.source import Part
-from slts.solvers.arrays import gram, matmul, on_gpu
+from slts.solvers.arrays import gram, matmul
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
 from slts.training.feature_blocks import FeatureBlock
@@ -105,9 +106,9 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     blocks, span, first = _tune(blocks, rows, _Problem.of(data, tuning, options), options)
     if options.n_snippets:
         # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
-        blocks[-1] = blocks[-1].weighed(rows, span.basis @ first.slope)
+        blocks[-1].weigh_by_coefficients(rows, span.basis @ first.slope)
     # The same series have chosen the weights, so they cannot choose the penalty again.
-    penalty = float(options.penalties[first.best]) * sum(block.norm for block in blocks)
+    penalty = float(options.penalties[first.best]) * sum(block.weight for block in blocks)
     model, report = _solve(data, anchors, blocks, penalty, options)
 
     held_out = first.predictions, data.codes[tuning], data.take(tuning).weights
@@ -223,19 +224,18 @@ def _tune(
     n_aligned = len(options.representations)
     aligned = {n: [b.with_phases(n) for b in blocks[:n_aligned]] for n in options.phases}
     snippets = blocks[n_aligned] if options.n_snippets else None
-    products = {n: _products(aligned[n], rows, options) for n in options.phases}
-    counts = None if snippets is None else _products([snippets], rows, options)
+    products = {n: _products(aligned[n], rows) for n in options.phases}
+    counts = np.zeros(()) if snippets is None else _products([snippets], rows)
     shares = [0.0] if snippets is None else [n_aligned * share for share in _SHARES]
     candidates = [(n, share) for n in options.phases for share in shares]
 
     def fit(candidate: tuple[int, float]) -> tuple[Span, LeaveOneOut]:
         n, share = candidate
-        span = Span.of(products[n] + (0.0 if counts is None else share * counts), problem.weights)
+        span = Span.of(products[n] + share * counts, problem.weights)
         penalties = options.penalties * (n_aligned + share)
         return span, span.leave_one_out(problem.targets, problem.weights, penalties)
 
-    n_jobs = 1 if on_gpu(counts) or on_gpu(products[options.phases[0]]) else options.n_jobs
-    fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=n_jobs), strict=True))
+    fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=options.n_jobs), strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
     best = [
         min((c for c in candidates if c[0] == n), key=lambda c: fits[c][1].error)
@@ -252,7 +252,7 @@ def _tune(
             chosen = richer
     kept = list(aligned[chosen[0]])
     if snippets is not None:
-        kept.append(snippets.scaled_to(chosen[1]))
+        kept.append(snippets.weighted(chosen[1]))
     return kept, *fits[chosen]
 
 
@@ -266,16 +266,14 @@ def _solve(
     """Solve on all series, for functions in the span of the anchors' features."""
     problem = _Problem.of(data, anchors, options)
     exact = len(anchors) == len(data) and data.scan is None
-    products = _products(blocks, np.arange(len(anchors)), options)
+    work = 2.0 * len(anchors) ** 2 * sum(len(block.centre) for block in blocks)
+    products = _products(blocks, np.arange(len(anchors)), array_module(options.device, work))
     span = Span.of(products, problem.weights if exact else np.ones(len(anchors)))
-    # Inner products with the features of the anchors.
-    coefs = [block.features * block.scale for block in blocks]
+    # Inner products with the features of the anchors, from which all coordinates are made.
+    coefs, constants = zip(*(block.kernel_coefficients() for block in blocks), strict=True)
     kernel = LinearModel(
-        tuple(block.feature_map for block in blocks),
-        tuple(c.reshape(-1, *b.feature_map.shape) for c, b in zip(coefs, blocks, strict=True)),
-        -sum((c @ b.centre for c, b in zip(coefs, blocks, strict=True)), np.zeros(len(anchors))),
+        tuple(block.feature_map for block in blocks), coefs, -np.sum(constants, axis=0)
     )
-    blocks.clear()
     if exact:
         ridge = span.solve(problem.targets, problem.weights, penalty)
     else:
@@ -294,14 +292,12 @@ def _solve(
     return kernel.combined(span.basis @ ridge.slope, intercept), ridge.report
 
 
-def _products(blocks: Sequence[FeatureBlock], rows: IntArray, options: LocalOptions) -> FloatArray:
-    """Return inner products of some series, on the device that decomposes them."""
-    n_features = sum(block.features.shape[1] for block in blocks)
-    arrays = array_module(options.device, 2.0 * len(rows) ** 2 * n_features)
+def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) -> FloatArray:
+    """Return weighted inner products of some series, as an array of NumPy or CuPy."""
     products: FloatArray = arrays.zeros((len(rows), len(rows)))
     for block in blocks:
         features = block.features if len(rows) == len(block.features) else block.features[rows]
-        products += gram(arrays.asarray(features))
+        products += block.weight * gram(arrays.asarray(features))
     return products
 
 

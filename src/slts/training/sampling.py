@@ -52,8 +52,9 @@ class _Drawn:
     @classmethod
     def joined(cls, several: list[_Drawn]) -> _Drawn:
         names = [f.name for f in fields(cls)][:-1]
-        arrays = (np.concatenate([getattr(one, name) for one in several]) for name in names)
-        return cls(*arrays, SeriesBatch.concatenate(one.series for one in several))
+        arrays = [np.concatenate([getattr(one, name) for one in several]) for name in names]
+        series = SeriesBatch.concatenate(one.series for one in several)
+        return cls(**dict(zip(names, arrays, strict=True)), series=series)
 
 
 class Reservoir:

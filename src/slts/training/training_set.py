@@ -91,7 +91,7 @@ class TrainingSet:
             series=series[first], codes=codes[first], keys=keys[first],
             weights=np.add.reduceat(weights[order], starts), indices=first,
             groups=None if groups is None else groups[first], classes=classes,
-            totals=np.bincount(codes, weights=weights, minlength=len(classes)),
+            totals=np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64),
             n_series=len(series), n_steps=series.n_steps,
             digests=smallest_digests(digests[used]), positions=positions,
         )  # fmt: skip
