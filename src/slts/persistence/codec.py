@@ -11,6 +11,7 @@ compared with their annotations before the constructor, which may trust them, is
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 import reprlib
@@ -81,6 +82,7 @@ class Codec:
         self._anonymous = anonymous
         # By memory and layout; the arrays are kept, so that no other array gets their memory.
         self._encoded: dict[tuple[Any, ...], tuple[str, AnyArray]] = {}
+        self._decoded: dict[str, Any] = {}
 
     # ---- values to nodes
 
@@ -188,9 +190,14 @@ class Codec:
             case {"array": str(name)}:
                 return self._decode_array(self.arrays[name], node)
             case {"class": str(name)} if name in self._classes:
-                kind, nodes = self._classes[name], dict(node)
-                del nodes["class"]
-                return kind(**self.decode_fields(nodes, stored_fields(kind), path))
+                # Maps share their landmarks: equal nodes are one object, as before saving.
+                key = json.dumps(node)
+                if key not in self._decoded:
+                    kind, nodes = self._classes[name], dict(node)
+                    del nodes["class"]
+                    values = self.decode_fields(nodes, stored_fields(kind), path)
+                    self._decoded[key] = kind(**values)
+                return self._decoded[key]
         raise ModelFileError(f"{path} has an unknown form or class: {reprlib.repr(node)}")
 
     def _decode_array(self, stored: AnyArray, node: Mapping[str, Any]) -> AnyArray:
