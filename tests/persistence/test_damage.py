@@ -1,5 +1,6 @@
 """A damaged or edited file is refused with a reason, without a crash, a hang or much memory."""
 
+import copy
 import os
 import pickle
 import tracemalloc
@@ -91,6 +92,7 @@ def test_another_format_is_refused_with_the_version_that_wrote_it(number, saved,
 
 
 # Edits of a sealed file of SLTSClassifier: (place, value, reason).
+FIRST_MAP = "state.model_.maps.tuple.0"
 EDITS = [
     ("estimator", "os.system", "has no classifier 'os.system'"),
     ("estimator", "OneNNClassifier", "parameters has missing or unknown fields: .*gamma"),
@@ -98,13 +100,16 @@ EDITS = [
     ("parameters.device", "cuda", "parameters has missing or unknown fields: device"),
     ("parameters.gamma", "0.1", "gamma.* must be a positive finite number"),
     ("parameters.band", {"class": "Itakura", "max_slope": 0.5}, "parameters.band .*max_slope"),
-    ("parameters.landmarks", {"array": "coef_"}, "landmarks.* must be"),
+    ("parameters.landmarks", {"array": "model_.maps.0.weights"}, "landmarks.* must be"),
     ("state.surprise", 1, "missing or unknown fields: surprise"),
     ("state.n_series_in_", 1.5, "n_series_in_ must be int"),
-    ("state.coef_", {"array": "landmarks_.offsets"}, "coef_ must be .*float64.*, got int64"),
-    ("state.landmarks_", {"class": "Itakura", "max_slope": 2.0}, "landmarks_ must be SeriesBatch"),
-    ("state.landmarks_.channel_names", {"tuple": ["a", "a"]}, "landmarks_ .*channel_names"),
-    ("state.landmarks_.offsets.array", "landmark_indices_", "landmarks_ .*offsets"),
+    ("state.model_", {"class": "Itakura", "max_slope": 2.0}, "model_ must be LinearModel"),
+    ("state.model_.intercept", {"array": "landmark_indices_"}, "intercept must be .*float64"),
+    ("state.model_.coefs.tuple.0.array", "model_.maps.0.weights", "model_ .*coefs"),
+    (f"{FIRST_MAP}.weights.array", "model_.coefs.0", "maps.*weights"),
+    (f"{FIRST_MAP}.landmarks.channel_names", {"tuple": ["a", "a"]}, "landmarks .*channel_names"),
+    (f"{FIRST_MAP}.landmarks.offsets.array", "landmark_indices_", "landmarks .*offsets"),
+    ("state.landmark_indices_.array", "held_out_margins_.codes", "landmark_indices_"),
 ]  # fmt: skip
 
 
@@ -114,7 +119,7 @@ def test_edited_documents_are_refused(place, value, reason, saved, path):
     *way, last = place.split(".")
     container = document
     for step in way:
-        container = container[step]
+        container = container[int(step) if isinstance(container, list) else step]
     container[last] = value
     refuse(forged(header, document, payload), path, reason)
 
@@ -136,23 +141,16 @@ def test_nothing_may_be_missing(saved, path):
 )  # fmt: skip
 def test_sizes_that_the_file_does_not_have_are_refused(entry, saved, path):
     header, document, payload = parts(saved["SLTSClassifier"][1])
-    header["coef_"] |= entry
+    header["model_.coefs.0"] |= entry
     refuse(forged(header, document, payload), path, "its arrays cannot be read")
 
 
-def test_unsound_models_are_neither_loaded_nor_saved(saved, path, monkeypatch):
-    def check(model):
-        if model.n_series_in_ != 24:
-            raise ValueError("n_series_in_ must be 24")
-
-    monkeypatch.setattr(slts.SLTSClassifier, "_check_fitted", check, raising=False)
-    header, document, payload = parts(saved["SLTSClassifier"][1])
-    path.write_bytes(forged(header, document, payload))
-    model = slts.load(path)
-    document["state"]["n_series_in_"] = model.n_series_in_ = 25
-    refuse(forged(header, document, payload), path, "n_series_in_ must be 24")
-    with pytest.raises(slts.ModelFileError, match=r"cannot be saved as .*n_series_in_ must be 24"):
-        slts.save(model, path)
-    model.coef_[0, 0] = np.nan
-    with pytest.raises(slts.ModelFileError, match=r"m\.slts: coef_ has NaN or infinite values"):
-        slts.save(model, path)
+def test_unsound_models_are_not_saved(saved, path):
+    sound = saved["SLTSClassifier"][0]
+    fewer, without_number = copy.copy(sound), copy.deepcopy(sound)
+    fewer.landmark_indices_ = sound.landmark_indices_[1:]
+    without_number.model_.coefs[0][0] = np.nan
+    for model, reason in ((fewer, "landmark_indices_"), (without_number, r"model_\.coefs has NaN")):
+        with pytest.raises(slts.ModelFileError, match=rf"cannot be saved as .*m\.slts: .*{reason}"):
+            slts.save(model, path)
+    assert not path.exists()
