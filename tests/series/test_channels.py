@@ -7,7 +7,6 @@ from slts.series import as_series
 from slts.series.channels import (
     ChannelScale,
     Components,
-    Levels,
     differences,
     pool_steps,
     spread_of,
@@ -69,34 +68,6 @@ def test_huge_channels_are_scaled_all_the_same(rng):
     for size in (1e300, 1e-300):
         scaled = ChannelScale.fit(as_series([size * values]), "standard")(size * values.T)
         np.testing.assert_allclose(scaled.std(), 1.0)
-
-
-def test_levels_rise_with_the_value_and_know_its_rank(rng):
-    batch = as_series([rng.exponential(size=(2, 400))])
-    levels = Levels.fit(batch, 5)
-    low, middle, high = (levels(np.quantile(batch.values, q, axis=0)[None])[0] for q in (0, 0.5, 1))
-    assert (low < middle).all()
-    assert (middle < high).all()
-    assert low.shape == (10,)
-    # The median lies on the third of five levels, for each of the two channels.
-    np.testing.assert_allclose(middle[4:6], 0, atol=0.1)
-
-
-def test_levels_are_soft_thresholds_of_the_rank():
-    # The quantiles of evenly spaced values are the values; half of the second channel is zero.
-    even = np.linspace(0.0, 1.0, 65)
-    levels = Levels.fit(as_series([np.stack([even, np.maximum(even - 0.5, 0.0)])]), 4)
-    found = levels(np.array([[0.3, 0.0], [2.0, 0.25]]))
-    thresholds = np.array([0.125, 0.375, 0.625, 0.875])
-    np.testing.assert_allclose(found[:, ::2], np.tanh(4 * (np.array([[0.3], [1.0]]) - thresholds)))
-    # Ranks 0 to 1/2 are zero, and have their mean; a value of 1/4 has the rank 3/4.
-    np.testing.assert_allclose(found[:, 1::2], np.tanh(4 * ([[0.25], [0.75]] - thresholds)))
-
-
-def test_levels_of_a_constant_channel_are_constant():
-    levels = Levels.fit(as_series([np.ones((1, 30))]), 3)
-    np.testing.assert_array_equal(levels(np.ones((4, 1))), np.repeat(levels(np.ones((1, 1))), 4, 0))
-    assert np.isfinite(levels(np.array([[-5.0], [8.0]]))).all()
 
 
 def test_components_keep_the_directions_of_most_variance(rng):

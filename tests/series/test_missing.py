@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slts import SeriesBatch, as_series
-from slts.series import append_constant, normalize_rows, rms_row_norm
+from slts.series import normalize_rows
 from slts.series.channels import (
     ChannelScale,
     Components,
-    Levels,
     differences,
     mean_shares,
     pool_steps,
@@ -57,14 +56,6 @@ def test_a_channel_that_a_series_lacks_gets_its_mean_over_all_series():
 def test_rows_are_normalised_over_what_is_observed():
     batch = as_series([[[3.0, NAN], [4.0, NAN], [NAN, 2.0]]])
     assert normalize_rows(batch).values.tolist() == [[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]]
-    # A constant channel keeps its weight beside the observed values.
-    constant = append_constant(as_series([[[1.0, 1.0], [1.0, NAN]]]), 3.0).values[:, -1]
-    np.testing.assert_allclose(constant, [3.0, 3.0 / np.sqrt(2.0)])
-    assert rms_row_norm(as_series([[[1.0, 1.0], [1.0, NAN]]])) == pytest.approx(np.sqrt(2.0))
-    assert rms_row_norm(as_series([[[3e-200, 0.0], [4e-200, 0.0]]])) == pytest.approx(
-        np.sqrt(12.5) * 1e-200
-    )
-    assert rms_row_norm(as_series([[[0.0, 0.0]]])) == 1.0
 
 
 @given(st.integers(0, 1000))
@@ -106,8 +97,6 @@ def test_scales_are_those_of_the_observed_values(kind, rng):
     expected = ChannelScale.fit(SeriesBatch(values, [0, 40]), kind)
     np.testing.assert_allclose(found.centre, expected.centre, atol=1e-14)
     np.testing.assert_allclose(found.spread, expected.spread)
-    levels = Levels.fit(SeriesBatch(gappy, [0, 45]), 3)
-    np.testing.assert_allclose(levels.knots, Levels.fit(SeriesBatch(values, [0, 40]), 3).knots)
     assert np.isnan(found(gappy)).sum() == np.isnan(gappy).sum()
 
 
@@ -116,7 +105,6 @@ def test_a_channel_without_any_value_has_a_scale():
     for kind in ("standard", "robust"):
         scale = ChannelScale.fit(batch, kind)
         assert (scale.centre[1], scale.spread[1]) == (0.0, 1.0)
-    assert np.isfinite(Levels.fit(batch, 2).knots).all()
 
 
 def test_missing_values_add_nothing_to_components(rng):

@@ -6,7 +6,7 @@ convert        `as_series`, the public entry: arrays, lists and data frames -> `
 flatten        lists, arrays and pandas containers -> flat values and offsets; checks of the values
 long_tables    rows of data frames and files, one per step -> `Dataset`; time grid
 missing        missing values: what is observed, steps to leave out, interpolation
-channels       maps of steps and channels: unit rows, a constant channel, scales, levels, components
+channels       maps of steps and channels: unit rows, scales, differences, components
 naming         names of series from their identifiers; times of steps
 preview        the HTML table that notebooks show for a batch
 source         the protocol of sources of series in parts; keys of series and identifiers
@@ -19,7 +19,7 @@ every series.
 from __future__ import annotations
 
 from slts.series.batch import SeriesBatch
-from slts.series.channels import append_constant, normalize_rows, rms_row_norm
+from slts.series.channels import normalize_rows
 from slts.series.convert import as_series
 
-__all__ = ["SeriesBatch", "append_constant", "as_series", "normalize_rows", "rms_row_norm"]
+__all__ = ["SeriesBatch", "as_series", "normalize_rows"]

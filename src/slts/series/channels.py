@@ -1,4 +1,4 @@
-"""Maps of steps and channels: unit rows, scales, differences, levels, components."""
+"""Maps of steps and channels: unit rows, scales, differences, components."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
 from slts.series.flatten import offsets_of
-from slts.series.missing import interpolate, observed_share, zero_missing
+from slts.series.missing import interpolate, zero_missing
 
 SCALES = ("standard", "robust", "asinh")
 # The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
@@ -20,8 +20,6 @@ _QUARTILES, _HUNDREDTHS = 1.3489795003921634, 4.652695748081682
 _LARGEST_SCALED = 1e140
 # Squares of smaller or larger rows could underflow or overflow.
 _SMALL_SQUARE, _LARGE_SQUARE = 1e-200, 1e200
-# Number of quantiles from which ranks are interpolated.
-_KNOTS = 65
 
 
 def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
@@ -56,43 +54,6 @@ def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
         squares = np.einsum("ij,ij->i", values, values)
         squares[squares == 0.0] = 1.0
     return batch.with_values(values / np.sqrt(squares)[:, np.newaxis], batch.channel_names)
-
-
-def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
-    """Add a channel with a constant value: after normalisation it represents the amplitude.
-
-    At a step with missing values it is the value times the root of the share that is observed, so
-    that it weighs as much beside the observed values as at other steps.
-
-    Parameters
-    ----------
-    batch : SeriesBatch
-        Series of any number of channels.
-    value : float
-        The constant; the norm of a typical row is a good choice (see `rms_row_norm`).
-
-    Returns
-    -------
-    SeriesBatch
-        The same series with one more channel.
-    """
-    column = float(value) * np.sqrt(observed_share(batch.values))[:, np.newaxis]
-    names = None if batch.channel_names is None else (*batch.channel_names, "constant")
-    return batch.with_values(np.hstack([batch.values, column]), names)
-
-
-def rms_row_norm(batch: SeriesBatch) -> float:
-    """Return the root mean square of the norms of all steps; 1 if every step is zero.
-
-    A step with missing values counts by the share that is observed.
-    """
-    values = zero_missing(batch.values)
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest == 0.0:
-        return 1.0
-    scaled = values / largest
-    n_steps = observed_share(batch.values).sum()
-    return largest * float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / n_steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,49 +102,6 @@ class ChannelScale:
                 (values - self.centre) / self.spread, -_LARGEST_SCALED, _LARGEST_SCALED
             )
         return np.arcsinh(scaled) if self.squash else scaled
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Soft thresholds of each channel's rank: on which side of some quantiles a value lies.
-
-    The product of two such rows measures at how many levels both values are on the same side.
-
-    Parameters
-    ----------
-    knots, ranks
-        Values of each channel and their ranks between 0 and 1, shape (channels, knots).
-    n_levels
-        Thresholds per channel.
-    """
-
-    knots: FloatArray
-    ranks: FloatArray
-    n_levels: int
-
-    @classmethod
-    def fit(cls, batch: SeriesBatch, n_levels: int) -> Levels:
-        """Estimate quantiles from all observed values of the training series."""
-        shares = np.linspace(0.0, 1.0, _KNOTS)
-        knots = _quantiles(batch.values, shares).T
-        ranks = np.empty_like(knots)
-        for of_channel, out in zip(knots, ranks, strict=True):
-            # Equal knots get their mean rank, so that a frequent value has one rank.
-            _, which = np.unique(of_channel, return_inverse=True)
-            mean = np.bincount(which, weights=shares) / np.bincount(which)
-            out[:] = mean[which]
-        return cls(np.ascontiguousarray(knots), ranks, n_levels)
-
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Map rows (steps, channels) to (steps, n_levels * channels), level by level."""
-        ranks = np.column_stack(
-            [
-                np.interp(x, *knots)
-                for x, *knots in zip(values.T, self.knots, self.ranks, strict=True)
-            ]
-        )
-        levels = (np.arange(self.n_levels) + 0.5) / self.n_levels
-        return np.hstack([np.tanh(self.n_levels * (ranks - level)) for level in levels])
 
 
 @dataclass(frozen=True, eq=False)
