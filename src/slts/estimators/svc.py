@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
@@ -138,6 +139,23 @@ class SimilaritySVC(LinearClassifier):
             self._calibrate_on(fit.held_out)
             self.validation_ = fit.validation
         return self
+
+    def nearness(self, X: Any) -> FloatArray:
+        """Similarity of series to every distinct training series.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` accepts.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, training series).
+        """
+        check_is_fitted(self)
+        batch = self.check_series(X)
+        return self.model_.aligned[0].similarities(batch, None, self._resources)
 
     @property
     def coef_(self) -> FloatArray:

@@ -526,6 +526,23 @@ def landmark_effects(model: Any, features: FloatArray | None = None) -> tuple[Fl
     return np.abs(terms - terms.mean(axis=0)).mean(axis=0), False
 
 
+def class_metrics(model: Any, label: Any, feature_map: int = 0) -> FloatArray:
+    """Metrics of one class for its own landmarks, one for each phase: shape (phases, d, d).
+
+    Without landmarks of the class only, they are those for the bank with the largest metrics. The
+    two classes of a classifier with landmark weights share their metric.
+    """
+    linear = linear_model(model)
+    position, sign = decision_position(model.classes_, label)
+    metrics = linear.metrics(feature_map)[position]
+    if linear.aligned[feature_map].bank_per_output:
+        return np.asarray(metrics[0])
+    bank = int(np.square(metrics).sum(axis=(1, 2, 3)).argmax())
+    if str(label) in model.bank_names_:
+        bank = model.bank_names_.index(str(label))
+    return np.asarray(sign * metrics[bank])
+
+
 def snippet_strength(
     linear: LinearModel, batch: SeriesBatch, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:

@@ -58,6 +58,11 @@ class LinearModel:
         """Coefficients of the snippets, shape (outputs, snippets, thresholds, kinds)."""
         return None if self.snippets is None else self.coefs[self.maps.index(self.snippets)]
 
+    def metrics(self, feature_map: int = 0) -> FloatArray:
+        """Return the metrics of one of `aligned`, shape (outputs, banks, phases, d, d)."""
+        k = range(len(self.aligned))[feature_map]
+        return self.aligned[k].metrics(self.coefs[self.maps.index(self.aligned[k])])
+
     @property
     def n_numbers(self) -> int:
         """Number of stored numbers."""

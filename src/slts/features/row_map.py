@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -112,6 +113,12 @@ class RowMap:
         if self.components is not None:
             n += self.components.centre.size + self.components.basis.size
         return n + (self.constant is not None)
+
+    def row_names(self, channels: Sequence[str]) -> list[str]:
+        """Return names of the channels of rows; none if rows are not channels of the series."""
+        if self.change_spread is not None or self.components is not None:
+            return []
+        return [*channels, *([] if self.constant is None else ["constant"])]
 
     def __call__(self, batch: SeriesBatch, n_jobs: int | None = None) -> SeriesBatch:
         """Return rows."""

@@ -192,6 +192,16 @@ class Snippets(PlainState):
         """Return the values of one snippet in the units of the data, shape (channels, steps)."""
         return self.values[self.first[snippet] : self.first[snippet + 1]]
 
+    def compared(self, snippet: int) -> str:
+        """Return what of one snippet is compared: "values", "shape only" or "by strength"."""
+        if self.shape_only[snippet]:
+            return "shape only"
+        return "by strength" if self.by_strength[snippet] else "values"
+
+    def reach(self, snippet: int) -> IntArray:
+        """Return the distances of the steps of one snippet from its middle step."""
+        return np.asarray(self.dilations[snippet] * (np.arange(self.n_steps) - self.n_steps // 2))
+
     def prominent_rows(self, snippet: int, most: int) -> IntArray:
         """Return the rows of `values_of` to show first, in ascending order of their channels.
 
@@ -294,7 +304,8 @@ class Snippets(PlainState):
 
     def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the part of each snippet in the outputs, shape (series, outputs, snippets)."""
-        return np.einsum("ikqm,ckqm->ick", self(batch, resources), coef, optimize=True)
+        features = self(batch, resources)
+        return np.asarray(np.einsum("ikqm,ckqm->ick", features, coef, optimize=True))
 
     def usual(self, lengths: IntArray, coef: FloatArray) -> FloatArray:
         """Return the part of each snippet if all steps were mean training steps.
