@@ -5,7 +5,6 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from slts.explanation import explain
 
 import slts
 from slts.guarantees import goodness_profile
@@ -27,17 +26,21 @@ def test_a_metric_is_drawn_with_zero_in_the_middle(fitted):
     assert low == -high
 
 
-def test_local_metrics_are_drawn_by_group_and_phase_on_one_scale(fitted):
-    _, X, y = fitted
-    model = slts.LocalSLTSClassifier(random_state=0, n_phases=2).fit(X, y)
-    figure = plot_local_metrics(model, "c", comparison=1)
-    form = model.linear_forms()[1]
-    maps = [ax for ax in figure.axes if ax.images]
-    assert len(maps) == 3 * 2
-    limits = {ax.images[0].get_clim() for ax in maps}
-    assert limits == {(-abs(form.local_metrics[2]).max(), abs(form.local_metrics[2]).max())}
-    np.testing.assert_array_equal(maps[3].images[0].get_array(), form.local_metrics[2, 1, 1])
-    assert form.name in figure.get_suptitle()
+@pytest.mark.parametrize(("position", "names"), [(1, "changes"), (-1, "changes"), (0, "values")])
+def test_local_metrics_are_drawn_by_bank_and_phase_on_one_scale(local, position, names):
+    model, _, _ = local
+    figure = plot_local_metrics(model, "c", feature_map=position)
+    metrics = model.model_.metrics(position % 2)[2]
+    drawn = [ax for ax in figure.axes if ax.images]
+    assert len(drawn) == 3 * 2
+    assert {ax.images[0].get_clim() for ax in drawn} == {(-abs(metrics).max(), abs(metrics).max())}
+    np.testing.assert_array_equal(drawn[3].images[0].get_array(), metrics[1, 1])
+    assert names in figure.get_suptitle()
+    # Rows of changes are not channels.
+    labels = [text.get_text() for text in drawn[0].get_yticklabels()]
+    assert labels == (["u", "v", "w", "x", "constant"] if names == "values" else [])
+    (one,) = (ax for ax in plot_local_metrics(model, "c", banks=[1]).axes[:1])
+    assert one.get_ylabel() == "landmarks of b"
 
 
 def test_landmark_weights_are_sorted_and_named_by_training_series(fitted):
@@ -63,18 +66,17 @@ def test_landmarks_of_the_default_classifier_are_drawn_by_their_effect(local):
 def test_the_metric_of_the_default_classifier_is_that_for_its_own_landmarks(local):
     model, _, _ = local
     ax = plot_metric(model, "b")
-    form = model.linear_forms()[0]
-    own = form.local_metrics[1, form.group_names.index("b")].mean(axis=0)
-    np.testing.assert_allclose(ax.images[0].get_array(), own)
+    metrics = model.model_.metrics()[1, model.bank_names_.index("b")]
+    np.testing.assert_allclose(ax.images[0].get_array(), metrics.mean(axis=0))
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == [text.get_text() for text in ax.get_xticklabels()]
     assert names == ["u", "v", "w", "x", "constant"]
-    assert ax.get_title() == "metric of class b (values, affinity, mean of 2 phases)"
+    assert ax.get_title() == "metric of class b (values, mean of 2 phases)"
 
 
 def test_contributions_are_drawn_for_the_predicted_class(fitted):
     model, X, _ = fitted
-    found = explain(model, X[1])
+    found = slts.explain(model, X[1])
     ax = plot_contributions(found)
     position = np.argmax(found.decision)
     np.testing.assert_array_equal(ax.images[0].get_array(), found.contributions[position].T)
@@ -85,7 +87,7 @@ def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
     from matplotlib.colors import to_hex
 
     model, X, _ = local
-    found = explain(model, X[1:2])
+    found = slts.explain(model, X[1:2])
     ax = plot_contributions(found)
     style = files("slts.report").joinpath("page.css").read_text(encoding="utf-8")
     page = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6})", style))
@@ -121,7 +123,7 @@ def test_two_classes_have_opposite_maps(fitted):
     model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(
         [X[i] for i in chosen], y[chosen]
     )
-    found = explain(model, X[0])
+    found = slts.explain(model, X[0])
     assert found.predicted == "a"
     for label, sign in ((None, -1), ("a", -1), ("b", 1)):
         ax = plot_contributions(found, label)
@@ -129,7 +131,7 @@ def test_two_classes_have_opposite_maps(fitted):
         assert (
             f"class {label or 'a'}: decision value {sign * found.decision[0]:.3f}" in ax.get_title()
         )
-    with pytest.raises(ValueError, match=r"one of 'a', 'b'\. Got 'c'"):
+    with pytest.raises(ValueError, match="'label'"):
         plot_contributions(found, "c")
 
 
@@ -150,17 +152,22 @@ def test_models_of_two_classes_are_drawn_for_both(fitted):
     model = slts.LocalSLTSClassifier(random_state=0, n_phases=1).fit(X, y)
     for label, sign in (("a", -1), ("b", 1)):
         figure = plot_local_metrics(model, label)
-        metric = model.linear_forms()[0].local_metrics[0, 0, 0]
-        np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), sign * metric)
+        drawn = figure.axes[0].images[0].get_array()
+        np.testing.assert_array_equal(drawn, sign * model.model_.metrics()[0, 0, 0])
 
 
 @pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights, plot_local_metrics])
 def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
     model, X, y = fitted
-    with pytest.raises(ValueError, match=r"one of 'a', 'b', 'c'\. Got 'z'"):
+    with pytest.raises(ValueError, match="'label'"):
         plot(model, "z")
-    with pytest.raises(TypeError, match="OneNNClassifier cannot be explained"):
+    with pytest.raises(TypeError, match="OneNNClassifier"):
         plot(slts.OneNNClassifier().fit(X, y), "a")
+
+
+def test_one_metric_per_class_has_no_banks(fitted):
+    with pytest.raises(TypeError, match="plot_metric"):
+        plot_local_metrics(fitted[0], "a")
 
 
 def test_weights_of_a_similarity_svc_are_drawn(fitted):

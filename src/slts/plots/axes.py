@@ -39,7 +39,7 @@ def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.5)) -
 
 
 def style(k: int) -> dict[str, Any]:
-    """Colour and marker of the k-th group; both repeat after their last."""
+    """Colour and marker of the k-th class or line; both repeat after their last."""
     return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
 
 
@@ -74,7 +74,5 @@ def time_axis(ax: Axes, times: AnyArray | None) -> None:
 
 
 def channel_labels(names: tuple[str, ...] | None, count: int) -> list[str]:
-    """Names of `count` channels; one channel more than names is the constant channel."""
-    if names is None:
-        return [str(k) for k in range(count)]
-    return [*names, "constant"][:count]
+    """Names of `count` channels; without names, their numbers."""
+    return [str(k) for k in range(count)] if names is None else list(names)

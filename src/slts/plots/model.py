@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slts.explanation import landmark_effects, landmark_forms
-from slts.models.linear_form import LinearForm
+from slts.features.aligned_products import AlignedProducts
+from slts.features.explanation import class_metrics, landmark_effects, linear_model
 from slts.plots.axes import (
     AGAINST,
     FOR,
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     from slts.guarantees import GoodnessProfile
 
-# Number of groups drawn by default.
-_MOST_GROUPS = 8
+# Number of banks drawn by default.
+_MOST_BANKS = 8
 
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the metric of one class: the weight of each pair of channels.
 
     A `LocalSLTSClassifier` has several metrics per class. Drawn is the one for landmarks of the
-    same class in the first comparison, the mean over the parts of the landmarks;
+    same class in the first feature map, the mean over the phases of the landmarks;
     `plot_local_metrics` draws them all.
 
     Parameters
@@ -45,7 +45,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     model
         A fitted `LocalSLTSClassifier`, `SLTSClassifier` or `SLTSClassifierCV`.
     label
-        The class. Two classes share one metric.
+        The class. The two classes of an `SLTSClassifier` share one metric.
     ax
         Axes to draw on; None makes a new figure.
 
@@ -54,28 +54,29 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Rows are channels of the series, columns are channels of the landmarks.
     """
-    form = landmark_forms(model)[0]
-    position, sign = model.decision_of(label)
-    own = form.local_metrics[position, form.own_group(position)]
-    if sign < 0 and str(label) in form.group_names:
-        own = sign * form.local_metrics[position, form.group_names.index(str(label))]
-    metric = own.mean(axis=0)
+    by_phase = class_metrics(model, label)
+    feature_map, metric = model.model_.aligned[0], by_phase.mean(axis=0)
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
-    names = _row_names(model, form) or [f"feature {u}" for u in range(len(metric))]
+    names = _row_names(model, feature_map) or [f"feature {u}" for u in range(len(metric))]
     ax.figure.colorbar(signed_image(ax, metric), ax=ax, label="weight")
-    parts = f", mean of {len(own)} phases" if len(own) > 1 else ""
-    comparison = f" ({form.name}{parts})" if form.name else ""
-    ax.set(title=f"metric of class {label}{comparison}", xlabel="channel of the landmark")
-    ax.set_ylabel("channel of the series")
+    phases = f", mean of {len(by_phase)} phases" if len(by_phase) > 1 else ""
+    compared = "" if feature_map.bank_per_output else f" ({feature_map.name}{phases})"
+    ax.set_title(f"metric of class {label}{compared}")
+    ax.set(xlabel="channel of the landmark", ylabel="channel of the series")
     ax.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(range(len(names)), names)
     return ax
 
 
 def plot_local_metrics(
-    model: Any, label: Any, *, comparison: int = 0, groups: Any = None, figure: Figure | None = None
+    model: Any,
+    label: Any,
+    *,
+    feature_map: int = 0,
+    banks: Any = None,
+    figure: Figure | None = None,
 ) -> Figure:
-    """Draw the metrics of one class by group of landmarks and phase.
+    """Draw the metrics of one class by bank of landmarks and phase.
 
     Parameters
     ----------
@@ -83,42 +84,45 @@ def plot_local_metrics(
         A fitted `LocalSLTSClassifier`.
     label
         The class. Two classes share the metrics with opposite signs.
-    comparison
-        Position in `comparisons_`.
-    groups
-        Positions in `group_names_`; None draws the first eight groups.
+    feature_map
+        Position among the feature maps with whole landmarks, `model_.aligned`.
+    banks
+        Positions in `bank_names_`; None draws the first eight banks.
     figure
         Figure to draw on; None makes a new one.
 
     Returns
     -------
     Figure
-        One row per group, one column per phase of the landmark, one colour scale for all.
+        One row per bank, one column per phase of the landmark, one colour scale for all.
     """
-    form = landmark_forms(model)[comparison]
-    shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
+    linear = linear_model(model)
+    aligned = linear.aligned[feature_map]
     position, sign = model.decision_of(label)
-    metrics = sign * form.local_metrics[position, shown]
-    n_groups, n_phases = metrics.shape[:2]
+    if aligned.bank_per_output:
+        raise TypeError(f"{type(model).__name__} has one metric per class: use plot_metric.")
+    shown = np.arange(len(model.bank_names_))[:_MOST_BANKS] if banks is None else np.array(banks)
+    metrics = sign * linear.metrics(feature_map)[position, shown]
+    n_banks, n_phases = metrics.shape[:2]
     if figure is None:
-        size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
+        size = (2.2 * n_phases + 1.5, 2.0 * n_banks + 0.8)
         figure = pyplot.figure(figsize=size, layout="constrained")
-    names = _row_names(model, form)
+    names = _row_names(model, aligned)
     largest = float(np.abs(metrics).max()) or 1.0
-    axes = figure.subplots(n_groups, n_phases, squeeze=False)
-    for g, row in enumerate(axes):
-        row[0].set_ylabel(f"landmarks of {form.group_names[shown[g]]}")
+    axes = figure.subplots(n_banks, n_phases, squeeze=False)
+    for b, row in enumerate(axes):
+        row[0].set_ylabel(f"landmarks of {model.bank_names_[shown[b]]}")
         for f, ax in enumerate(row):
-            image = ax.imshow(metrics[g, f], cmap=signed_colours(), vmin=-largest, vmax=largest)
+            image = ax.imshow(metrics[b, f], cmap=signed_colours(), vmin=-largest, vmax=largest)
             ax.set_yticks(range(len(names)) if f == 0 else [], names if f == 0 else [])
-            last = g == n_groups - 1
+            last = b == n_banks - 1
             ax.set_xticks(range(len(names)) if last else [], names if last else [], rotation=90)
             ax.tick_params(labelsize="x-small")
-            if g == 0 and n_phases > 1:
+            if b == 0 and n_phases > 1:
                 ax.set_title(f"phase {f + 1} of {n_phases}")
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
     figure.suptitle(
-        f"metrics of class {label}: {form.name}\n"
+        f"metrics of class {label}: {aligned.name}\n"
         f"rows: channels of the series, columns: channels of the landmark",
         fontsize="medium",
     )
@@ -149,7 +153,9 @@ def plot_landmark_weights(
     Axes
         One bar per landmark, labelled with its class and name.
     """
-    form, (position, sign) = landmark_forms(model)[0], model.decision_of(label)
+    landmarks = linear_model(model).aligned[0]
+    indices = model.landmark_indices_[landmarks.used]
+    position, sign = model.decision_of(label)
     effects, weighted = landmark_effects(model)
     weights = sign * effects[position] if weighted else effects[position]
     used = np.flatnonzero(weights)
@@ -163,14 +169,13 @@ def plot_landmark_weights(
         color=[FOR if sign else AGAINST for sign in positive],
         hatch=["" if sign else "//" for sign in positive],
     )
-    names = [model.series_name(index) for index in form.landmark_indices[shown].tolist()]
+    names = [model.series_name(index) for index in indices[shown].tolist()]
     ax.set_yticks(range(len(shown)), names)
     ax.axvline(0.0, color="black", linewidth=0.8)
     ax.set(xlabel="weight" if weighted else "effect on the decision value")
-    # The form has the landmarks with a weight. SimilaritySVC has no others.
-    n_chosen = len(getattr(model, "landmark_indices_", form.landmark_indices))
     listed = f", the first {len(shown)} shown" if len(shown) < len(used) else ""
-    ax.set_title(f"class {label}: {len(used)} of {n_chosen} landmarks in use{listed}")
+    n_landmarks = len(model.landmark_indices_)
+    ax.set_title(f"class {label}: {len(used)} of {n_landmarks} landmarks in use{listed}")
     return ax
 
 
@@ -235,8 +240,7 @@ def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _row_names(model: Any, form: LinearForm) -> list[str]:
-    """Names of the rows of a metric; none for components, and levels or changes of a channel."""
-    count = form.landmarks.n_channels
-    names = channel_labels(model.channel_names_in_, count)
-    return [] if form.has_components or count > len(names) else names
+def _row_names(model: Any, feature_map: AlignedProducts) -> list[str]:
+    """Names of the rows of a metric; none if they are not channels."""
+    channels = channel_labels(model.channel_names_in_, model.n_channels_in_)
+    return feature_map.row_map.row_names(channels)

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
+from slts.estimators.base import SeriesClassifier
+from slts.features.explanation import Explanation
 from slts.plots.axes import (
     CHANNELS,
     COLOURS,
@@ -29,8 +31,6 @@ from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from slts.explanation import Explanation
 
 # Channels in the legend of an alignment.
 _MOST_NAMED = 7
@@ -66,15 +66,15 @@ def plot_alignment(
         The axes of the matrix. Time of `b` runs right, time of `a` runs down.
     """
     rows_a, rows_b = _one_series(a), _one_series(b)
-    found = alignment or align(rows_a[0], rows_b[0], objective=objective, band=band)
+    alignment = alignment or align(rows_a[0], rows_b[0], objective=objective, band=band)
     affinity = normalize_rows(rows_a).values @ normalize_rows(rows_b).values.T
     if ax is None:
         # Without a layout engine: it would undo the axes appended below.
         _, ax = pyplot.subplots(figsize=(7, 7))
     assert ax is not None
     image = ax.imshow(affinity, cmap=SEQUENTIAL, aspect="auto", origin="upper")
-    ax.plot(found.path[:, 1], found.path[:, 0], color="black", linewidth=3.5)
-    ax.plot(found.path[:, 1], found.path[:, 0], color="white", linewidth=1.2, marker=".")
+    ax.plot(alignment.path[:, 1], alignment.path[:, 0], color="black", linewidth=3.5)
+    ax.plot(alignment.path[:, 1], alignment.path[:, 0], color="white", linewidth=1.2, marker=".")
     name_a, name_b = _name(rows_a, "a"), _name(rows_b, "b")
     ax.set(xlabel=f"step of {name_b}", ylabel=f"step of {name_a}")
     ax.yaxis.set_label_position("right")
@@ -101,7 +101,7 @@ def plot_alignment(
     left.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
     top.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
     left.set_xlabel("standardised", fontsize="small")
-    text = f"{name_b}: similarity {found.similarity:.3f}, path of {found.length} steps"
+    text = f"{name_b}: similarity {alignment.similarity:.3f}, path of {alignment.length} steps"
     top.set_title(text, loc="left", fontsize="medium")
     more = f"channels, {_MOST_NAMED} of {len(names)}" if len(names) > _MOST_NAMED else "channels"
     # In the corner that the two panels leave free.
@@ -132,17 +132,18 @@ def plot_contributions(
     explanation
         From `slts.explain`.
     label
-        The class; None is the predicted class. Two classes share one map with opposite signs.
+        The class; None is the predicted class. Two classes share contributions with opposite signs.
     ax
         Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        The map: one row per channel; time runs right. Map and offset sum to the decision value.
-        Below it is the series: the three channels that contribute most, standardised.
+        A heat map: one row per channel; time runs right. Contributions and offset sum to the
+        decision value. Below it is the series: the three channels that contribute most,
+        standardised.
     """
-    if not hasattr(explanation, "contributions"):
+    if not isinstance(explanation, Explanation):
         raise TypeError(
             f"The 'explanation' parameter of plot_contributions must be the result of "
             f"slts.explain(model, x). Got {type(explanation).__name__} instead."
@@ -159,10 +160,9 @@ def plot_contributions(
     values = explanation.series.values
     filled = fill_gaps(explanation.series).values
     spread = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
-    # Channels of the data; a map can also have the constant channel.
-    sums = np.abs(terms.sum(axis=0))[: values.shape[1]]
+    sums = np.abs(terms.sum(axis=0))
     strongest = np.argsort(-sums, kind="stable").tolist()
-    # The legend has the order of the rows of the map.
+    # The legend has the order of the rows.
     for u, colour in sorted(zip(strongest, CHANNELS, strict=False)):
         line = (values[:, u] - filled[:, u].mean()) / spread[u]
         below.plot(line, color=colour, linewidth=1.0, label=names[u])
@@ -175,7 +175,7 @@ def plot_contributions(
     ax.set_title(
         f"class {explanation.predicted if label is None else label}: decision value "
         f"{sign * explanation.decision[position]:.3f} = offset "
-        f"{sign * explanation.offset[position]:.3f} + sum of the map",
+        f"{sign * explanation.offset[position]:.3f} + sum of contributions",
         fontsize="medium",
     )
     return ax
@@ -206,29 +206,29 @@ def plot_similarity_space(
     """
     features = model.transform if hasattr(model, "transform") else model.nearness
     # A pipeline may accept only the form of X that it was fitted on.
-    direct = hasattr(model, "check_series")
+    direct = isinstance(model, SeriesClassifier)
     labels, batch = np.asarray(y), model.check_series(X) if direct else as_series(X)
     check_one_per_series(len(batch), labels, "y", "labels")
     pca = PCA(2, random_state=0)
     points = pca.fit_transform(np.asarray(features(batch if direct else X), dtype=np.float64))
     ax = axes_or_new(ax)
     rings, ring_labels = np.empty((0, 2)), labels[:0]
-    if hasattr(model, "landmarks_"):
+    if direct and hasattr(model, "transform"):
         rings = pca.transform(np.asarray(features(model.landmarks_)))
         codes = [model.series_class(index) for index in model.landmark_indices_.tolist()]
         if None not in codes:
             ring_labels = model.classes_[codes]
-    groups = [(str(label), labels == label, ring_labels == label) for label in np.unique(labels)]
+    classes = [(str(label), labels == label, ring_labels == label) for label in np.unique(labels)]
     if highlight is not None:
-        groups = [
+        classes = [
             ("others", labels != highlight, ring_labels != highlight),
             (f"class {highlight}", labels == highlight, ring_labels == highlight),
         ]
-    for k, (name, members, own) in enumerate(groups):
+    for k, (name, members, landmarks) in enumerate(classes):
         x, z = points[members].T
         ax.scatter(x, z, s=14, alpha=0.8, linewidths=0, label=name, **style(k))
         if len(ring_labels):
-            x, z = rings[own].T
+            x, z = rings[landmarks].T
             ax.scatter(x, z, s=60, facecolors="none", edgecolors=style(k)["color"])
     handles, names = ax.get_legend_handles_labels()
     if len(ring_labels):

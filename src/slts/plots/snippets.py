@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import snippet_form, snippet_in_series, snippets_to_show
+from slts.features.explanation import (
+    linear_model,
+    required_snippets,
+    snippet_in_series,
+    snippets_to_show,
+)
 from slts.plots.axes import (
     AGAINST,
     FOR,
@@ -28,6 +33,12 @@ if TYPE_CHECKING:
 _MOST_ROWS = 4
 # Inches: a channel, a line of text, ticks and space. Letters of small text in an inch.
 _ROW, _LINE, _TICKS, _LETTERS = 0.5, 0.18, 0.45, 13
+# What a title says about how a snippet is compared.
+_REMARKS = {
+    "values": "",
+    "shape only": "\nshape only: level, slope and amplitude do not matter",
+    "by strength": "\nby strength: occurs where steps follow it strongly, at any level",
+}
 
 
 def plot_snippets(
@@ -35,9 +46,9 @@ def plot_snippets(
 ) -> Figure:
     """Draw the snippets that count most for and against a class.
 
-    The number of a snippet is its `snippet_effect` over the landmarks of the model, as defined in
-    `slts.explanation.ModelSummary`. Each channel has its own scale, in the units of the data. At
-    most four channels of a snippet are drawn.
+    The number of a snippet is its `snippet_effect` over the landmarks of the model, as in
+    `slts.summarize`. Each channel has its own scale, in the units of the data. At most four
+    channels of a snippet are drawn.
 
     Parameters
     ----------
@@ -59,19 +70,16 @@ def plot_snippets(
         One block per snippet. In a series, a thick line marks the closest occurrence, and shades
         show what the snippet adds at each step where it occurs.
     """
-    form = snippet_form(model)
-    if form is None:
-        raise TypeError(
-            f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=400)."
-        )
+    linear = linear_model(model)
+    snippets, _ = required_snippets(linear)
     position, sign = model.decision_of(label)
     batch = None if X is None else model.check_series(X)
     # The value of two classes supports the second one: what counts for it is against the first.
     sides = snippets_to_show(model, batch, count)[position][:: int(sign)]
-    shown = [found for side in sides for found in side]
+    shown = [one for side in sides for one in side]
     width = (6.0 if batch is None else 9.0) if figure is None else figure.get_figwidth()
     titles = [_title(model, one.snippet, label, sign * one.weight, width) for one in shown]
-    drawn = [form.snippets.prominent_rows(one.snippet, _MOST_ROWS) for one in shown]
+    drawn = [snippets.prominent_rows(one.snippet, _MOST_ROWS) for one in shown]
     heights = [
         _ROW * len(rows) + _LINE * (title.count("\n") + 1) + _TICKS
         for rows, title in zip(drawn, titles, strict=True)
@@ -90,23 +98,17 @@ def plot_snippets(
             len(rows), len(ratios), sharex="col", squeeze=False, width_ratios=ratios
         )
         _draw_snippet(grid[:, 0], model, one.snippet, rows, colour)
-        if batch is None:
-            continue
-        k, series = one.snippet, batch[one.example : one.example + 1]
-        centre, added = snippet_in_series(form, k, series)
-        reach = np.arange(form.snippets.n_steps) - form.snippets.n_steps // 2
-        window = centre + form.snippets.dilations[k] * reach
-        channels = form.snippets.channels_of(k)[rows]
-        _draw_series(grid[:, 1], series, channels, window, sign * added[position], colour)
-        names = batch.series_names
-        name = f"series {one.example}" if names is None else names[one.example]
-        text = f"contributes {sign * one.adds:+.2g} in {name}"
-        grid[0, 1].set_title(text, fontsize="x-small", loc="right")
-        if not (form.snippets.shape_only[k] or form.snippets.by_strength[k]):
-            for left, right in grid:
-                limits = np.array([left.get_ylim(), right.get_ylim()])
-                left.set_ylim(limits[:, 0].min(), limits[:, 1].max())
-                right.set_ylim(left.get_ylim())
+        if batch is not None:
+            example = batch[one.example : one.example + 1]
+            centre, added = snippet_in_series(linear, one.snippet, example)
+            channels = snippets.channels_of(one.snippet)[rows]
+            window = centre + snippets.reach(one.snippet)
+            _draw_series(grid[:, 1], example, channels, window, sign * added[position], colour)
+            name = example.name_of(0, "") if batch.series_names else f"series {one.example}"
+            text = f"contributes {sign * one.adds:+.2g} in {name}"
+            grid[0, 1].set_title(text, fontsize="x-small", loc="right")
+            if snippets.compared(one.snippet) == "values":
+                _share_scales(grid)
     return figure
 
 
@@ -114,16 +116,12 @@ def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
     side = "for" if weight > 0 else "against"
     text = model.describe_snippet(k)
     lines = fill(f"{side} {label}, {weight:+.2g}: {text}", int(_LETTERS * width))
-    if model.snippets_.shape_only[k]:
-        lines += "\nshape only: level, slope and amplitude do not matter"
-    if model.snippets_.by_strength[k]:
-        lines += "\nby strength: occurs where steps follow it strongly, at any level"
-    return lines
+    return lines + _REMARKS[model.snippets_.compared(k)]
 
 
 def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) -> None:
     snippets = model.snippets_
-    names = channel_labels(model.channel_names_in_, model.n_features_in_)
+    names = channel_labels(model.channel_names_in_, model.n_channels_in_)
     # A snippet that is longer than its series has no first step there: count its own steps.
     steps = max(0, int(snippets.starts[k])) + snippets.dilations[k] * np.arange(snippets.n_steps)
     for ax, row in zip(axes, rows, strict=True):
@@ -159,6 +157,14 @@ def _draw_series(
         ax.set(xlim=(-0.5, n - 0.5), ylim=(low, high))
     time_axis(axes[-1], series.times)
     axes[-1].xaxis.label.set_size("x-small")
+
+
+def _share_scales(grid: Any) -> None:
+    """Give a channel of a snippet and of the series the same limits."""
+    for left, right in grid:
+        limits = np.array([left.get_ylim(), right.get_ylim()])
+        left.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+        right.set_ylim(left.get_ylim())
 
 
 def _tidy(ax: Axes) -> None:
