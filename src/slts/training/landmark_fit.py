@@ -22,7 +22,7 @@ from slts.features.row_map import RowMap
 from slts.quantities import format_bytes
 from slts.solvers import MetricSolution, SeparatorSolution
 from slts.training.alignments import Alignments
-from slts.training.held_out import SearchResult, held_out_decisions, make_splits, search
+from slts.training.held_out import SearchResult, Split, held_out_decisions, make_splits, search
 from slts.training.landmarks import (
     landmark_indices,
     landmark_positions,
@@ -87,6 +87,9 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     )  # fmt: skip
     counts = _landmark_counts(data, options)
     data = _that_fit(data, counts[-1], row_map, options)
+    # Alignments take longest: an error about cv comes first.
+    tuning = _tuning_rows(data.codes)
+    splits = make_splits(options.cv, data.take(tuning), options.cv_name)
     rows = row_map(data.series, options.n_jobs)
     if not row_map.normalize:
         options.settings.check_rows(rows)
@@ -106,7 +109,9 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
         n_classes=len(data.classes), regularizer=options.regularizer, n_jobs=options.n_jobs,
     )  # fmt: skip
 
-    chosen, result = _choose_parameters(data, alignments, counts, options)
+    # Without a copy of all alignments, which are large.
+    some = alignments if len(tuning) == len(data) else alignments.take(tuning)
+    chosen, result = _choose_parameters(data.take(tuning), some, splits, counts, options)
     count = int(chosen.pop("n_landmarks"))
     positions = positions[:count]
     with options.bar("Learning metrics and separators") as progress:
@@ -179,12 +184,13 @@ def _that_fit(
 
 
 def _choose_parameters(
-    data: TrainingSet, alignments: Alignments, counts: Sequence[int], options: LandmarkOptions
+    data: TrainingSet,
+    alignments: Alignments,
+    splits: list[Split],
+    counts: Sequence[int],
+    options: LandmarkOptions,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
-    rows = _tuning_rows(data.codes)
-    some, alignments = data.take(rows), alignments.take(rows)
-    splits = make_splits(options.cv, some, options.cv_name)
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
     candidates = [{"n_landmarks": n, **p} for n in counts for p in options.parameters]
@@ -198,17 +204,17 @@ def _choose_parameters(
             first = alignments.first_landmarks(count)
             by_count.append(first.held_out_decisions(splits, options.parameters, advance))
     decisions = [np.concatenate(of_split) for of_split in zip(*by_count, strict=True)]
-    weights = some.weights / some.weights.mean()
+    weights = data.weights / data.weights.mean()
     result = search(
-        decisions, candidates, splits, some.codes, alignments.weights, weights, groups=some.groups
+        decisions, candidates, splits, data.codes, alignments.weights, weights, groups=data.groups
     )
     if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
         # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
-        folds = make_splits(_CALIBRATION_FOLDS, some, options.cv_name)
+        folds = make_splits(_CALIBRATION_FOLDS, data, options.cv_name)
         best = [options.parameters[result.best % len(options.parameters)]]
         first = alignments.first_landmarks(int(result.best_params["n_landmarks"]))
         decisions = [of_split[0] for of_split in first.held_out_decisions(folds, best)]
-        held_out = held_out_decisions(decisions, folds, some.codes, weights)
+        held_out = held_out_decisions(decisions, folds, data.codes, weights)
         result = replace(result, held_out=held_out)
     return result.best_params, result
 
