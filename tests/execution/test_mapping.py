@@ -1,7 +1,6 @@
 """Maps in threads: results in order, errors stop all work, no thread is left."""
 
 import _thread
-import gc
 import signal
 import subprocess
 import sys
@@ -186,12 +185,6 @@ def test_a_map_inside_a_task_stops_with_the_task():
     assert endless.all_stopped
 
 
-def test_an_error_before_the_first_task_of_a_thread_is_raised(monkeypatch):
-    monkeypatch.setattr("slts.execution.mapping.use_fit_threads", broken)
-    with pytest.raises(RuntimeError, match="broken"):
-        map_threads(pytest.fail, range(4), n_jobs=2)
-
-
 @pytest.mark.parametrize("n_jobs", [2, 4])
 def test_ctrl_c_cancels_tasks_that_would_never_end(n_jobs):
     """The interrupt comes while the main thread waits; one task does not ask whether to stop."""
@@ -237,23 +230,6 @@ def test_a_thread_that_waits_holds_nothing():
         time.sleep(0.01)
     assert not any(reference() for reference in alive)
     results.close()
-
-
-def test_a_failed_map_holds_nothing():
-    alive, begun = [], threading.Barrier(3)
-
-    def function(_):
-        made = Large(alive)
-        begun.wait(PATIENCE)
-        raise RuntimeError(f"broken {made}")
-
-    gc.disable()
-    try:
-        with pytest.raises(RuntimeError, match="broken"):
-            map_threads(function, range(3), n_jobs=3)
-        assert not any(reference() for reference in alive)
-    finally:
-        gc.enable()
 
 
 def test_a_process_with_an_unfinished_map_ends():

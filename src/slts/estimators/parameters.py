@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,36 +25,14 @@ from slts.training.landmarks import SELECTION_METHODS
 _MOST_JOBS = 2**31 - 1
 
 
-def _nothing_inside(name: str, value: Any, sizes: Any) -> None:
-    """Accept a value that has no parts."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A set of values with a name.
-
-    Parameters
-    ----------
-    text
-        The name, as it follows "must be".
-    accepts
-        Whether a value belongs to the set, apart from sizes.
-    inspect
-        Checks the parts of an accepted value and their sizes, for model files.
-    """
+class Kind(NamedTuple):
+    """A set of values with a name, as it follows "must be"."""
 
     text: str
     accepts: Callable[[Any], bool]
-    inspect: Callable[[str, Any, Any], None] = _nothing_inside
 
     def __or__(self, other: Kind) -> Kind:
-        def inspect(name: str, value: Any, sizes: Any) -> None:
-            (self if self.accepts(value) else other).inspect(name, value, sizes)
-
-        def accepts(value: Any) -> bool:
-            return self.accepts(value) or other.accepts(value)
-
-        return Kind(f"{self.text} or {other.text}", accepts, inspect)
+        return Kind(f"{self.text} or {other.text}", lambda v: self.accepts(v) or other.accepts(v))
 
 
 # ---- kinds of plain values
@@ -81,20 +58,11 @@ def _is_finite(value: Any) -> bool:
 
 
 NOTHING = Kind("None", lambda v: v is None)
-BOOL = Kind("True or False", _is_bool)
-# For parameters that users may also set to 0 or 1.
+# Users may also set it to 0 or 1.
 SWITCH = Kind("True or False", lambda v: _is_bool(v) or (_is_number(v) and v in (0, 1)))
-NUMBER = Kind("a number", _is_number)
 FINITE = Kind("a finite number", _is_finite)
 POSITIVE = Kind("a positive finite number", lambda v: _is_finite(v) and v > 0)
-TEXT = Kind("text", lambda v: isinstance(v, str))
 LABEL = Kind("a label", lambda v: isinstance(v, str) or _is_bool(v) or _is_number(v))
-
-
-def between(least: int, most: int) -> Kind:
-    """Integers from `least` to `most`."""
-    text = f"an integer from {least} to {most}"
-    return Kind(text, lambda v: _is_integer(v) and least <= v <= most)
 
 
 def at_least(least: int) -> Kind:
@@ -110,16 +78,14 @@ def one_of(*texts: str) -> Kind:
 
 def some_of(*texts: str) -> Kind:
     """One of a few texts, or a list of distinct ones."""
+    one = one_of(*texts)
 
     def accepts(value: Any) -> bool:
-        return (
-            isinstance(value, list | tuple)
-            and 0 < len(value) == len(set(map(str, value)))
-            and all(isinstance(v, str) and v in texts for v in value)
-        )
+        names = [value] if isinstance(value, str) else value
+        some = isinstance(names, list | tuple) and len(names) > 0 and _all(one, names)
+        return some and len(set(names)) == len(names)
 
-    one = one_of(*texts)
-    return Kind(f"one or several of {texts}", lambda v: one.accepts(v) or accepts(v))
+    return Kind(f"one or several of {texts}", accepts)
 
 
 def list_of(item: Kind) -> Kind:
@@ -222,7 +188,6 @@ PARAMETERS: Mapping[str, Kind] = {
         lambda v: _is_integer(v) and 0 < abs(v) <= _MOST_JOBS,
     ),
     "n_landmarks": NOTHING | _COUNT,
-    "n_landmarks_per_class": NOTHING | at_least(1),
     "n_snippets": at_least(0),
     "n_phases": one_of("auto") | at_least(1),
     "normalize": SWITCH,

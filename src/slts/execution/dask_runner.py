@@ -62,8 +62,6 @@ class DaskRunner:
         A `distributed.Client`.
     """
 
-    is_remote = True
-
     def __init__(self, client: Any) -> None:
         self._client, self._address = client, client.scheduler.address
         self._run, self._count = uuid.uuid4().hex[:8], 0

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from slts.execution.progress import Progress, silent
-from slts.execution.threads import thread_count, use_fit_threads
+from slts.execution.threads import one_blas_thread, thread_count, use_one_thread
 
 # The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
 _BLOCKS_PER_WORKER = 6
@@ -46,13 +46,10 @@ class ThreadRunner:
     Parameters
     ----------
     n_jobs
-        Number of threads, by joblib's convention; see `thread_count` for the limit. One thread is
-        that of the caller.
+        Number of threads, by joblib's convention; see `thread_count` for the limit.
     cancel
         Called if the work is cancelled (an error, Ctrl-C), so that running tasks can return early.
     """
-
-    is_remote = False
 
     def __init__(self, n_jobs: int | None, cancel: Callable[[], None] = lambda: None) -> None:
         self.n_workers, self._cancel = thread_count(n_jobs), cancel
@@ -68,103 +65,61 @@ class ThreadRunner:
     ) -> Iterator[Result]:
         """Yield the results of a task in the order of the parts.
 
-        `own` is called shortly before a part starts, so it may depend on earlier results. The first
-        error of any part is raised, and stops the others.
+        `own` is called shortly before a part starts, so it may depend on earlier results. An error
+        stops the parts that have not ended.
         """
+        n_threads, stop = min(self.n_workers, len(parts)), threading.Event()
 
         def call(number: int) -> Callable[[], Result]:
             return partial(task, parts[number], shared, None if own is None else own(number))
 
-        n_threads = min(self.n_workers, len(parts))
         if n_threads <= 1:
             for number in range(len(parts)):
                 yield call(number)()
                 progress(number + 1, len(parts))
             return
-        threads = _Threads()
+        futures = deque[Future[Result]]()
+        pool = ThreadPoolExecutor(n_threads, initializer=_start, initargs=(stop,))
         try:
-            threads.start(n_threads)
-            for number in range(len(parts)):
-                # One part waits for every thread, so a slow part does not leave others idle.
-                while threads.n_parts < min(len(parts), number + 2 * n_threads):
-                    threads.put(call(threads.n_parts))
-                yield threads.result(number)
-                progress(number + 1, len(parts))
+            with one_blas_thread():
+                for number in range(len(parts)):
+                    # One part waits for every thread, so a slow part does not leave others idle.
+                    while len(futures) < min(2 * n_threads, len(parts) - number):
+                        futures.append(pool.submit(_run, call(number + len(futures))))
+                    _wait_for_first(futures)
+                    yield futures.popleft().result()
+                    progress(number + 1, len(parts))
         except BaseException:
-            threads.stop.set()
+            stop.set()
             self._cancel()
             raise
         finally:
-            threads.join()
+            pool.shutdown(cancel_futures=True)
+            futures.clear()
 
 
-class _Threads:
-    """The threads of one map, and what they exchange with the thread that waits for results.
+def _start(stop: threading.Event) -> None:
+    """Prepare a thread of a map: its large products are not cut for further threads."""
+    _current.stop = stop
+    use_one_thread()
 
-    Ctrl-C raises an error anywhere in the main thread, which could leave a lock, a condition or a
-    future in a wrong state. Simple queues, dictionaries and lists have no such states.
-    """
 
-    def __init__(self) -> None:
-        self.n_parts, self.stop = 0, threading.Event()
-        self._threads = list[threading.Thread]()
-        self._calls, self._ended = SimpleQueue[Any](), SimpleQueue[None]()
-        self._results, self._errors = dict[int, Any](), list[BaseException]()
+def _run(call: Callable[[], Result]) -> Result:
+    check_stopped()
+    return call()
 
-    def start(self, n_threads: int) -> None:
-        """Start threads. They wait for parts: one at work would delay the start of the others."""
-        for _ in range(n_threads):
-            # A daemon: a map that was left unfinished must not keep the process alive.
-            self._threads.append(threading.Thread(target=self._work, daemon=True))
-            self._threads[-1].start()
 
-    def put(self, call: Callable[[], Any]) -> None:
-        """Queue the next part."""
-        self._calls.put((self.n_parts, call))
-        self.n_parts += 1
-
-    def result(self, number: int) -> Any:
-        """Wait for a result, or raise the first error of any part."""
-        while number not in self._results:
-            # Short waits let Ctrl-C work on every platform.
-            with suppress(Empty):
-                self._ended.get(timeout=0.1)
-            if self._errors:
-                raise self._errors.pop(0)
-            # This map may be part of a task itself.
-            check_stopped()
-        return self._results.pop(number)
-
-    def join(self) -> None:
-        for _ in self._threads:
-            self._calls.put(None)
-        for thread in self._threads:
-            # Ctrl-C may have come before it was alive. It then ends without a task.
-            if thread.is_alive():
-                thread.join()
-        # Errors refer to frames that refer to this object.
-        self._errors.clear()
-        self._results.clear()
-
-    def _work(self) -> None:
-        _current.stop = self.stop
-        try:
-            with use_fit_threads(1):
-                while self._run(self._calls.get()):
-                    pass
-        except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
-            self._errors.append(error)
-            self._ended.put(None)
-
-    def _run(self, numbered: tuple[int, Callable[[], Any]] | None) -> bool:
-        """Run a part. A function of its own: a thread that waits holds no part and no result."""
-        if numbered is None:
-            return False
+def _wait_for_first(futures: Sequence[Future[Any]]) -> None:
+    """Wait for the first result, or raise the error of any part."""
+    while not futures[0].done():
+        # Short waits let Ctrl-C work on every platform.
+        running = [future for future in futures if not future.done()]
+        wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
+        for future in futures:
+            if future.done():
+                future.result()
+        # This map may be part of a task itself.
         check_stopped()
-        number, call = numbered
-        self._results[number] = call()
-        self._ended.put(None)
-        return True
 
 
 def map_threads(

@@ -86,6 +86,11 @@ def use_fit_threads(n_jobs: int | None) -> Iterator[None]:
             _current.fit_threads = outer
 
 
+def use_one_thread() -> None:
+    """Leave large products of this thread whole, until it ends."""
+    _current.fit_threads = 1
+
+
 def fit_threads() -> int:
     """Return the number of threads for large products: one in threads that a map has started."""
     return getattr(_current, "fit_threads", None) or 1
