@@ -279,7 +279,9 @@ def _solve(
     else:
         coordinates = _Coordinates(kernel, span.basis, span.origin)
         by_class = data.class_weights(options.class_weight)
-        by_class = by_class * data.n_series / float(data.totals @ by_class)
+        # Of a scan, the number of distinct series is not known.
+        n_distinct = len(data) if data.scan is None else data.n_series
+        by_class = by_class * n_distinct / float(data.totals @ by_class)
         equations = NormalEquations(len(span.origin), problem.targets.shape[1])
         if data.scan is None:
             weights = by_class[problem.codes] * data.weights[anchors]
