@@ -9,38 +9,35 @@ from sklearn.pipeline import make_pipeline
 import slts
 from slts import DataError, SeriesBatch
 from slts.series.channels import SCALES
+from tests.data import scan_of
 
 
-def stretched(X):
-    """Channels with offsets and scales of their own."""
-    return [x * np.array([[1e3], [1.0], [1e-2]]) + np.array([[5.0], [100.0], [0.0]]) for x in X]
+@pytest.fixture(scope="module")
+def stretched(three):
+    """The problem of three classes with another offset and scale of each channel."""
+    factors, shifts = np.array([[1e3], [1.0], [1e-2]]), np.array([[5.0], [100.0], [0.0]])
+    X, y, X_test, y_test = three
+    return [x * factors + shifts for x in X], y, [x * factors + shifts for x in X_test], y_test
 
 
 @pytest.mark.parametrize("kind", SCALES)
-def test_a_pipeline_is_the_scale_of_the_classifier(kind, three):
-    X, y, X_test, _ = three
-    X, X_test = stretched(X), stretched(X_test)
+def test_a_pipeline_is_the_scale_of_the_classifier(kind, stretched):
+    X, y, X_test, y_test = stretched
     # Landmarks are drawn by the values of the series, which differ.
     how = {"landmarks": np.arange(12), "calibration_cv": None}
     inside = slts.BBSClassifier(scale=kind, **how).fit(X, y)
     before = make_pipeline(slts.SeriesScaler(kind), slts.BBSClassifier(**how)).fit(X, y)
     np.testing.assert_array_equal(before.predict(X_test), inside.predict(X_test))
-    assert inside.score(X_test, three[3]) > slts.BBSClassifier(**how).fit(X, y).score(
-        X_test, three[3]
-    )
+    unscaled = slts.BBSClassifier(**how).fit(X, y)
+    assert inside.score(X_test, y_test) > unscaled.score(X_test, y_test)
 
 
-def test_training_steps_have_mean_zero_and_deviation_one(three):
-    X, _, X_test, _ = three
-    X = stretched(X)
-    scaler = slts.SeriesScaler().fit(X)
-    found = scaler.transform(X)
-    np.testing.assert_allclose(found.values.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(found.values.std(axis=0), 1.0)
-    np.testing.assert_array_equal(found.offsets, slts.as_series(X).offsets)
-    new, values = scaler.transform(X_test), slts.as_series(X_test).values
-    centre, spread = slts.as_series(X).values.mean(axis=0), slts.as_series(X).values.std(axis=0)
-    np.testing.assert_allclose(new.values, (values - centre) / spread)
+def test_series_are_scaled_by_the_moments_of_the_training_steps(stretched):
+    X, X_test = map(slts.as_series, (stretched[0], stretched[2]))
+    scaled = slts.SeriesScaler().fit(X).transform(X_test)
+    centre, spread = X.values.mean(axis=0), X.values.std(axis=0)
+    np.testing.assert_allclose(scaled.values, (X_test.values - centre) / spread)
+    np.testing.assert_array_equal(scaled.offsets, X_test.offsets)
 
 
 def test_channels_are_matched_by_name(three):
@@ -50,9 +47,9 @@ def test_channels_are_matched_by_name(three):
     assert scaler.feature_names_in_.tolist() == ["u", "v", "w"]
     turned = SeriesBatch(batch.values[:, [2, 0, 1]], batch.offsets, ["w", "u", "v"])
     assert scaler.transform(turned) == scaler.transform(named)
-    with pytest.raises(DataError, match=r"2 channels, but SeriesScaler was fitted on 3\.$"):
+    with pytest.raises(DataError, match="2 channels, but SeriesScaler was fitted on 3"):
         scaler.transform(SeriesBatch(batch.values[:, :2], batch.offsets))
-    with pytest.raises(DataError, match=r"fitted on 3\. Is the layout time_first\?"):
+    with pytest.raises(DataError, match=r"fitted on 3\. Is the layout time_first"):
         scaler.transform([np.ones((9, 3))])
 
 
@@ -63,14 +60,12 @@ def test_searches_choose_the_scale(three):
     assert search.best_params_["seriesscaler__scale"] in SCALES
 
 
-def test_what_cannot_be_scaled(three, tmp_path):
-    X = three[0]
-    with pytest.raises(ValueError, match=r"'scale' parameter of SeriesScaler must be one of"):
+def test_what_cannot_be_scaled(three):
+    X, y = three[:2]
+    with pytest.raises(ValueError, match="'scale' parameter of SeriesScaler"):
         slts.SeriesScaler("minmax").fit(X)
     with pytest.raises(NotFittedError):
         slts.SeriesScaler().transform(X)
-    np.savez(tmp_path / "a.npz", X=np.ones((4, 1, 5)), y=[0, 1, 0, 1])
-    scan = slts.scan_series(tmp_path / "a.npz")
     for call in (slts.SeriesScaler().fit, slts.SeriesScaler().fit(X).transform):
-        with pytest.raises(DataError, match=r"needs series in memory\. To learn from a scan, use"):
-            call(scan)
+        with pytest.raises(DataError, match="needs series in memory"):
+            call(scan_of((X, y)))
