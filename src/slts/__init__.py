@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         LDMLTClassifier,
         LocalSLTSClassifier,
         OneNNClassifier,
-        SeriesScaler,
         SimilaritySVC,
         SLTSClassifier,
         SLTSClassifierCV,
@@ -43,7 +42,6 @@ __all__ = [
     "SLTSClassifier",
     "SLTSClassifierCV",
     "SeriesBatch",
-    "SeriesScaler",
     "SimilaritySVC",
     "align",
     "aligned_products",
@@ -72,7 +70,6 @@ _PUBLIC = {
         "estimators": (
             *("BBSClassifier", "BBSClassifierCV", "SLTSClassifier", "SLTSClassifierCV"),
             *("LDMLTClassifier", "LocalSLTSClassifier", "OneNNClassifier", "SimilaritySVC"),
-            "SeriesScaler",
         ),
         "features.explanation": ("explain", "summarize"),
         "files": ("scan_series",),

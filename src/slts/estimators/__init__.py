@@ -5,7 +5,6 @@ landmark_classifier.py  what SLTS and BBS share; slts.py has these classifiers a
 svc.py                  `SimilaritySVC`
 neighbours.py           `OneNNClassifier`, `LDMLTClassifier`
 linear.py, base.py      their bases: the linear model; fitting, prediction and outputs
-series_estimator.py     channels of training, checks of X; `SeriesScaler`
 training_data.py        checks of training data
 parameters.py           what each parameter may be
 prediction.py           prediction of many series and of scans
@@ -14,7 +13,6 @@ adapter.py              what the adapters for aeon and sktime share
 
 from slts.estimators.local import LocalSLTSClassifier
 from slts.estimators.neighbours import LDMLTClassifier, OneNNClassifier
-from slts.estimators.series_estimator import SeriesScaler
 from slts.estimators.slts import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
 from slts.estimators.svc import SimilaritySVC
 
@@ -26,6 +24,5 @@ __all__ = [
     "OneNNClassifier",
     "SLTSClassifier",
     "SLTSClassifierCV",
-    "SeriesScaler",
     "SimilaritySVC",
 ]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copy
-import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
@@ -20,27 +19,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import require_device
-from slts.errors import DataError
-from slts.estimators.parameters import check_parameters
+from slts.columns.roles import shortened
+from slts.errors import DataError, warn
+from slts.estimators.parameters import PARAMETERS, Kind, check_parameters
 from slts.estimators.prediction import (
     Method,
     apply_to_series,
     apply_to_source,
     apply_with_labels,
 )
-from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.estimators.training_data import Reader, labels_as_given, unknown_labels
 from slts.execution import progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
 from slts.features.origins import Origins
-from slts.series import SeriesBatch
+from slts.quantities import count
+from slts.series import SeriesBatch, as_series
 from slts.series.naming import class_name
-from slts.series.source import Digests
+from slts.series.source import Digests, is_source
 from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
 from slts.training.held_out import HeldOutDecisions
 from slts.training.options import FitOptions
-from slts.training.scans import is_source
 from slts.training.training_set import TrainingSet
 
 Options = TypeVar("Options", bound=FitOptions)
@@ -54,23 +53,8 @@ class Outputs(NamedTuple):
     probabilities: FloatArray | None
 
 
-class _OwnParametersFirst:
-    """Signature of a constructor for `help`: a dataclass puts parameters of its bases first."""
-
-    def __get__(self, instance: object, owner: Any) -> inspect.Signature:
-        names = [name for cls in owner.__mro__ for name in inspect.get_annotations(cls)]
-        _, *own = inspect.signature(owner.__init__).parameters.values()
-
-        def place(p: inspect.Parameter) -> tuple[int, int]:
-            # The order of the others has a meaning. A subclass may have a constructor of its own.
-            movable = p.kind is p.KEYWORD_ONLY and p.name in names
-            return p.kind, names.index(p.name) if movable else -1
-
-        return inspect.Signature(sorted(own, key=place))
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -82,8 +66,12 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray
         The labels, sorted.
-    n_features_in_, n_channels_in_, channel_names_in_, n_columns_in_
-        See `SeriesEstimator`.
+    n_channels_in_, channel_names_in_
+        Number of channels in training, and their names or None.
+    n_columns_in_ : int or None
+        Number of columns if X was a table (a 2-D array of univariate series).
+    n_features_in_ : int
+        `n_columns_in_`, or the number of channels.
     n_series_in_, n_steps_in_ : int
         Number of training series, and of their steps.
     probability_scale_ : ndarray or None
@@ -104,8 +92,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         among held-out series are recognised; None in models from files without digests.
     """
 
-    __signature__ = _OwnParametersFirst()
-
+    # What each parameter may be; `fit` and model files check it.
+    parameter_kinds: ClassVar[Mapping[str, Kind]] = PARAMETERS
     # Series whose decision values are computed at once; None is all.
     _series_at_once: ClassVar[int | None] = None
 
@@ -114,6 +102,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     random_state: Any = None
     verbose: Any = False
 
+    n_features_in_: int = field(init=False)
+    n_channels_in_: int = field(init=False)
+    channel_names_in_: tuple[str, ...] | None = field(init=False)
+    n_columns_in_: int | None = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
     n_series_in_: int = field(init=False)
     n_steps_in_: int = field(init=False)
@@ -300,6 +292,86 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         model.held_out_margins_ = held_out
         return model
 
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Names of the channels in training; not defined if they had none, as in scikit-learn."""
+        names = getattr(self, "channel_names_in_", None)
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was not fitted on named channels")
+        return np.asarray(names, dtype=object)
+
+    def check_series(self, X: Any) -> SeriesBatch:
+        """Convert X and compare it with the training series.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` accepts.
+
+        Returns
+        -------
+        SeriesBatch
+            The series, with the channels in the order of training.
+        """
+        check_is_fitted(self)
+        columns = columns_of_table(X)
+        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
+            raise DataError(
+                f"X has {columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_columns_in_} features as input: it was fitted on a table with that many "
+                f"columns. Pass series of other lengths as a list: list(X)."
+            )
+        # A number of channels as in training is right.
+        batch = as_series(X, layout="channels_first")
+        if batch.n_channels != self.n_channels_in_:
+            hint = ""
+            if getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_:
+                hint = " X is one series, not a collection: pass [x]."
+            elif (batch.lengths == self.n_channels_in_).all():
+                hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
+            elif batch.channel_names is not None and self.channel_names_in_ is not None:
+                hint = (
+                    f" Its channels are {shortened(batch.channel_names)}; those of the model are "
+                    f"{shortened(self.channel_names_in_)}."
+                )
+            raise DataError(
+                f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
+                f"on {self.n_channels_in_}.{hint}"
+            )
+        return self._in_training_order(batch)
+
+    def _remember_channels(self, series: SeriesBatch) -> None:
+        """Remember the channels of some training series; `n_columns_in_` must be known."""
+        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
+        self.n_features_in_ = self.n_columns_in_ or series.n_channels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
+        """Order channels by name. Entirely different names are taken by position; this warns."""
+        known = self.channel_names_in_
+        if known is None or batch.channel_names is None or batch.channel_names == known:
+            return batch
+        if set(known).isdisjoint(batch.channel_names):
+            warn(
+                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {shortened(known)}: the channels of X are used in the given order"
+            )
+            return batch
+        if set(batch.channel_names) != set(known):
+            absent = next(name for name in known if name not in batch.channel_names)
+            raise DataError(
+                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {shortened(known)}: X has no {absent!r}."
+            )
+        order = [batch.channel_names.index(name) for name in known]
+        values = np.ascontiguousarray(batch.values[:, order])
+        return batch.with_values(values, known)
+
     def _apply(self, method: Method, X: Any) -> FloatArray:
         """Apply a method to checked series, or to the series of a scan part by part."""
         check_is_fitted(self)
@@ -388,3 +460,18 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         self.n_series_in_, self.n_steps_in_ = data.n_series, data.n_steps
         self._remember_channels(data.series)
         return data
+
+
+def columns_of_table(X: Any) -> int | None:
+    """Return the number of columns if X is a table of numbers, else None.
+
+    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
+    """
+    shape = getattr(X, "shape", None)
+    if shape is not None and not isinstance(X, SeriesBatch):
+        return int(shape[1]) if len(shape) == 2 else None
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        widths = {len(row) for row in X}
+        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
+            return widths.pop()
+    return None

@@ -17,9 +17,9 @@ from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
 from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import names_of
-from slts.series.source import SeriesSource
+from slts.series.source import SeriesSource, is_source
 from slts.training.sampling import sample_scan
-from slts.training.scans import is_source, memory_limit, scan_runner
+from slts.training.scans import memory_limit, scan_runner
 from slts.training.training_set import TrainingSet
 
 # Weights that are this much smaller than the largest are lost in its rounding.

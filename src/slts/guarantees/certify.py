@@ -12,7 +12,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.certificate import Certificate
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.theorem import certify_metrics
-from slts.training.scans import is_source
+from slts.series.source import is_source
 
 # Largest number of compared models: delta is divided by it.
 _MOST_MODELS = 10**100

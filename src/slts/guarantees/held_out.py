@@ -20,8 +20,7 @@ from slts.guarantees.certificate import Bound, Certificate, Conditions
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesSource, series_digests
-from slts.training.scans import is_source
+from slts.series.source import SeriesSource, is_source, series_digests
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
 Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]

@@ -16,8 +16,8 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
+from slts.series.source import is_source
 from slts.solvers.calibration import HeldOutMargins, two_sided
-from slts.training.scans import is_source
 
 # What a set of each size says: no class, one, several.
 FLAGS = ("empty", "single", "several")

@@ -52,6 +52,11 @@ def flatten(X: object, layout: Layout) -> Flat:
             f"X is of type {type(X).__name__}, expected {_ACCEPTED}. Read a file with "
             f"slts.files.read_series, or scan it with slts.scan_series"
         )
+    if hasattr(X, "__dask_graph__"):
+        raise DataError(
+            "X is a Dask collection: use slts.scan_series(X, label='...'). A bag holds pairs "
+            "(series, label)."
+        )
     if not hasattr(X, "__array__"):
         remedy = ". Read a scan: X.read().series" if hasattr(X, "parts") else ""
         raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}{remedy}")

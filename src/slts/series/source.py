@@ -16,7 +16,15 @@ from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.dataset import Dataset
 
-__all__ = ["Digests", "Part", "SeriesSource", "identifier_digests", "series_digests", "series_keys"]
+__all__ = [
+    "Digests",
+    "Part",
+    "SeriesSource",
+    "identifier_digests",
+    "is_source",
+    "series_digests",
+    "series_keys",
+]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
 
@@ -54,6 +62,11 @@ class SeriesSource(Protocol):
 
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
         """Return the parts, in order; some may hold no series."""
+
+
+def is_source(X: object) -> bool:
+    """Whether X is a source, as from `slts.scan_series`, rather than series in memory."""
+    return isinstance(X, SeriesSource)
 
 
 def series_digests(batch: SeriesBatch) -> Digests:

@@ -54,38 +54,42 @@ def make_splits(cv: Any, data: TrainingSet, name: str) -> list[Split]:
     if isinstance(cv, PredefinedSplit) or not (
         isinstance(cv, numbers.Real) or hasattr(cv, "split")
     ):
-        splits = _splits_of_indices(cv, data, name)
-    else:
-        splits = _splits_by_key(cv, data, name)
-    usable = [(train, test[np.isin(data.codes[test], data.codes[train])]) for train, test in splits]
-    usable = [(train, test) for train, test in usable if len(train) and len(test)]
-    if not usable:
-        raise DataError(
-            f"The '{name}' parameter holds out no series of a class that it also trains on: add "
-            f"series or groups of every class. Got {cv!r} for {len(data)} distinct series."
-        )
-    return usable
+        return _usable(_splits_of_indices(cv, data, name), data.codes, cv, name)
+    return split_in_order(cv, data.codes, data.shuffled(_PURPOSE), data.groups, name)
 
 
-def _splits_by_key(cv: Any, data: TrainingSet, name: str) -> list[Split]:
-    """Split the series in a random order that depends on their keys."""
-    counts = np.bincount(data.codes)
+def split_in_order(
+    cv: Any, codes: IntArray, order: IntArray, groups: AnyArray | None, name: str
+) -> list[Split]:
+    """Return pairs (train, test) of positions, as `make_splits`, of series in a random order.
+
+    Parameters
+    ----------
+    cv
+        An int, a hold-out fraction or a splitter.
+    codes, groups
+        Class and group of each series.
+    order
+        Positions in random order.
+    name
+        Name of the parameter, for messages.
+    """
+    counts = np.bincount(codes)
     if counts.max() < 2:
         alternative = {"calibration_cv": " or set it to None", "C='auto'": " or set C to a number"}
         raise DataError(
             f"No class has two distinct series, but {name} needs one to learn from and one to hold "
             f"out: add series{alternative.get(name, '')}."
         )
-    order = data.shuffled(_PURPOSE)
-    singles = order[counts[data.codes[order]] == 1]
-    order = order[counts[data.codes[order]] > 1]
-    codes, groups = data.codes[order], None if data.groups is None else data.groups[order]
+    singles = order[counts[codes[order]] == 1]
+    order = order[counts[codes[order]] > 1]
+    groups = None if groups is None else groups[order]
     try:
         with warnings.catch_warnings():
             # Classes with fewer series than folds are in some folds only.
             warnings.filterwarnings("ignore", "The least populated class")
             splitter = _splitter(cv, int(counts[counts > 1].min()), groups)
-            splits = list(splitter.split(np.zeros((len(order), 1)), codes, groups))
+            splits = list(splitter.split(np.zeros((len(order), 1)), codes[order], groups))
     except ValueError as error:
         needs_groups = groups is None and "groups" in str(error)
         hint = (
@@ -96,7 +100,20 @@ def _splits_by_key(cv: Any, data: TrainingSet, name: str) -> list[Split]:
         raise DataError(
             f"The '{name}' parameter cannot split these series. Got {cv!r}: {error}{hint}."
         ) from error
-    return [(np.union1d(order[train], singles), np.sort(order[test])) for train, test in splits]
+    splits = [(np.union1d(order[train], singles), np.sort(order[test])) for train, test in splits]
+    return _usable(splits, codes, cv, name)
+
+
+def _usable(splits: Sequence[Split], codes: IntArray, cv: Any, name: str) -> list[Split]:
+    """Hold out no series of a class that is not trained on; raise an error if nothing is left."""
+    usable = [(train, test[np.isin(codes[test], codes[train])]) for train, test in splits]
+    usable = [(train, test) for train, test in usable if len(train) and len(test)]
+    if not usable:
+        raise DataError(
+            f"The '{name}' parameter holds out no series of a class that it also trains on: add "
+            f"series or groups of every class. Got {cv!r} for {len(codes)} distinct series."
+        )
+    return usable
 
 
 def _splitter(cv: Any, smallest_class: int, groups: AnyArray | None) -> Any:

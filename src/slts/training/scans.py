@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,36 +11,11 @@ from slts.columns.rows import same_step
 from slts.errors import DataError, warn
 from slts.execution import DaskRunner, ThreadRunner, check_stopped, running_client, usable_memory
 from slts.files import Dataset
-from slts.files.dask_collections import is_collection
-from slts.files.paths import is_path_like
 from slts.quantities import count, parse_bytes
-from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
 # Series that are read at a time.
 BATCH = 1024
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a scan; raise an error for what `scan_series` takes.
-
-    A path or a Dask collection is not read: the roles of its columns would be guessed silently.
-    """
-    if isinstance(X, SeriesBatch):
-        return False
-    if is_path_like(X):
-        shown = repr(os.fspath(X)) if isinstance(X, str | os.PathLike) else "paths"
-        raise DataError(
-            f"X must be series or a scan. Got a path instead: use "
-            f"slts.scan_series({shown}, label='...'), or slts.files.read_series to read it into "
-            f"memory."
-        )
-    if is_collection(X):
-        raise DataError(
-            "X must be series or a scan. Got a Dask collection instead: use "
-            "slts.scan_series(X, label='...'). A bag holds pairs (series, label)."
-        )
-    return isinstance(X, SeriesSource)
 
 
 def require_labels(scan: SeriesSource) -> None:
