@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import LinearSVC
 
 import slts
-from slts.training import alignments as in_memory
-from tests.estimators.kinds import TUNED, by_name, every
+from slts.training import alignments as training
+from tests.estimators.kinds import TUNED, every
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The metric of class:UserWarning"),
@@ -16,9 +16,12 @@ pytestmark = [
 
 
 def grid(kind):
-    return {"gammas": [1e-3, 1e-2, 0.1]} | (
-        {"lams": [0.1, 10.0]} if "SLTS" in by_name(kind) else {}
-    )
+    lams = {"lams": [0.1, 10.0]} if kind is slts.SLTSClassifierCV else {}
+    return {"gammas": [1e-3, 1e-2, 0.1]} | lams
+
+
+def untuned(kind):
+    return slts.SLTSClassifier if kind is slts.SLTSClassifierCV else slts.BBSClassifier
 
 
 CVS = {
@@ -41,8 +44,9 @@ def test_scores_have_scikit_learns_form_and_share_one_set_of_alignments(
     assert alignments == [(36, 18)]
     assert model.n_splits_ == n_splits
     results, names = model.cv_results_, ["n_landmarks", "gamma"]
-    names += ["lam"] if "SLTS" in by_name(kind) else []
-    n_candidates = 2 * 3 * (2 if "lam" in names else 1)
+    n_candidates = 2 * 3
+    if kind is slts.SLTSClassifierCV:
+        names, n_candidates = [*names, "lam"], 2 * n_candidates
     splits = [f"split{k}_test_score" for k in range(n_splits)]
     summary = ["params", "mean_test_score", "std_test_score", "rank_test_score"]
     assert set(results) == {f"param_{name}" for name in names} | set(splits) | set(summary)
@@ -66,8 +70,7 @@ def test_the_best_parameters_reproduce_the_model(kind, landmarks, three):
     tuned = kind([9, 18], landmarks=landmarks, cv=3, random_state=0, **grid(kind)).fit(X, y)
     parameters = dict(tuned.best_params_)
     assert parameters.pop("n_landmarks") == len(tuned.landmarks_)
-    plain = slts.SLTSClassifier if "SLTS" in by_name(kind) else slts.BBSClassifier
-    fixed = plain(
+    fixed = untuned(kind)(
         landmarks=tuned.landmark_indices_, calibration_cv=None, random_state=0, **parameters
     ).fit(X, y)
     np.testing.assert_array_equal(fixed.decision_function(X_test), tuned.decision_function(X_test))
@@ -81,43 +84,31 @@ def test_scores_are_weighted_accuracies_of_models_of_the_other_series(kind, weig
     train, test = np.arange(24), np.arange(24, 36)
     how = {"landmarks": np.arange(12), "random_state": 0}
     tuned = kind(cv=[(train, test)], **how, **grid(kind)).fit(X, y, w)
-    plain = slts.SLTSClassifier if "SLTS" in by_name(kind) else slts.BBSClassifier
     for params, score in zip(
         tuned.cv_results_["params"], tuned.cv_results_["mean_test_score"], strict=True
     ):
         chosen = {name: value for name, value in params.items() if name != "n_landmarks"}
-        model = plain(calibration_cv=None, **how, **chosen).fit(X[:24], y[train], w[train])
+        model = untuned(kind)(calibration_cv=None, **how, **chosen).fit(X[:24], y[train], w[train])
         assert score == pytest.approx(model.score(X[24:], y[test], w[test]))
 
 
-def test_the_papers_18_pairs_are_13_solves(three, monkeypatch):
+def test_pairs_of_equal_strength_are_solved_once(three, monkeypatch):
+    """The paper's 18 pairs of lam and gamma have 13 strengths lam * gamma ** 2."""
     X, y, _, _ = three
-    metric_calls, separator_gammas = [], []
-    solve_metrics, solve_separator = in_memory.solve_metric_path, in_memory.solve_separator
+    solve_path, n_pairs = training.solve_metric_path, []
 
-    def logged_metrics(*args, pairs, **kwargs):
-        metric_calls.append(len(pairs))
-        return solve_metrics(*args, pairs=pairs, **kwargs)
+    def logged(*args, pairs, **kwargs):
+        n_pairs.append(len(pairs))
+        return solve_path(*args, pairs=pairs, **kwargs)
 
-    def logged_separator(*args, gamma, **kwargs):
-        separator_gammas.append(gamma)
-        return solve_separator(*args, gamma=gamma, **kwargs)
-
-    monkeypatch.setattr(in_memory, "solve_metric_path", logged_metrics)
-    monkeypatch.setattr(in_memory, "solve_separator", logged_separator)
-    model = slts.SLTSClassifierCV(12, random_state=0).fit(X, y)
-    assert len(model.cv_results_["params"]) == 18
+    monkeypatch.setattr(training, "solve_metric_path", logged)
+    results = slts.SLTSClassifierCV(12, random_state=0).fit(X, y).cv_results_
+    assert len(results["params"]) == 18
     # Three classes on one split, then the chosen pair on three folds and on all data.
-    assert metric_calls == [13, 13, 13] + [1, 1, 1] * 4
-    assert len(separator_gammas) == 3 * 13 + 3 * 4
-
-
-def test_pairs_of_equal_strength_have_equal_scores(three):
-    X, y, _, _ = three
-    results = slts.SLTSClassifierCV(12, cv=3, random_state=0).fit(X, y).cv_results_
-    strengths = results["param_lam"] * results["param_gamma"] ** 2
-    for strength in np.unique(strengths.round(12)):
-        assert len(np.unique(results["mean_test_score"][strengths.round(12) == strength])) == 1
+    assert n_pairs == [13, 13, 13] + [1, 1, 1] * 4
+    strengths = (results["param_lam"] * results["param_gamma"] ** 2).round(12)
+    for strength in np.unique(strengths):
+        assert len(np.unique(results["mean_test_score"][strengths == strength])) == 1
 
 
 def test_there_are_no_more_folds_than_series_of_the_smallest_class(three):
@@ -126,12 +117,6 @@ def test_there_are_no_more_folds_than_series_of_the_smallest_class(three):
     model = slts.BBSClassifierCV(cv=5, random_state=0)
     model.fit([X[i] for i in few], y[few])
     assert model.n_splits_ == 2
-
-
-def test_groups_may_be_given_as_pairs_of_indices(three):
-    X, y, _, _ = three
-    pairs = list(LeaveOneGroupOut().split(X, y, groups=np.arange(36) % 3 == 0))
-    assert slts.BBSClassifierCV(12, cv=pairs, random_state=0).fit(X, y).n_splits_ == 2
 
 
 def test_medoids_tried_in_small_numbers_come_from_every_class():
