@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -162,7 +162,7 @@ def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress) -> Int
     # from being negative and does not change the medoids: it enters the cost n - count times.
     dissimilarity = max(1.0, float(mean.max())) - mean
     np.fill_diagonal(dissimilarity, 0.0)
-    return find_medoids(dissimilarity, count, random_state=seed).indices
+    return find_medoids(dissimilarity, count, check_random_state(seed))
 
 
 def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
@@ -250,153 +250,75 @@ def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> N
         )
 
 
-# ---- k-medoids of a dissimilarity matrix: FasterPAM (Schubert and Rousseeuw, 2021)
+# ---- k-medoids: FasterPAM (Schubert and Rousseeuw, 2021)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Medoids:
-    """A local optimum: replacing one medoid by another item never lowers `cost`.
-
-    Parameters
-    ----------
-    indices
-        Medoids in ascending order.
-    cost
-        Sum of the dissimilarities of all items to their nearest medoids.
-    """
-
-    indices: IntArray
-    cost: float
-
-
-def find_medoids(
-    dissimilarity: FloatArray,
-    n_medoids: int,
-    *,
-    random_state: int | np.random.RandomState | None = None,
-) -> Medoids:
+def find_medoids(dissimilarity: FloatArray, count: int, rng: np.random.RandomState) -> IntArray:
     """Choose medoids: items that minimise the sum of dissimilarities to the nearest of them.
 
-    Initial medoids are drawn as in k-means++, with probabilities proportional to the
-    dissimilarity to the nearest medoid. A swap is made as soon as it lowers the cost. One pass over
-    the candidates takes O(n^2) time.
+    The result is a local optimum: to replace a medoid by another item never lowers the sum. A swap
+    is made as soon as it lowers the sum, and one pass over the candidates takes O(n^2) time.
 
     Parameters
     ----------
     dissimilarity
         Symmetric, non-negative, with a zero diagonal, shape (n, n).
-    n_medoids
-        From 1 to n.
-    random_state
-        Seed of the initial medoids.
+    count
+        Number of medoids, from 1 to n.
+    rng
+        Draws the initial medoids.
 
     Returns
     -------
-    Medoids
-        Indices and cost.
+    ndarray of int
+        Medoids in ascending order.
 
     Examples
     --------
     >>> import numpy as np
     >>> from slts.training.landmarks import find_medoids
     >>> points = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
-    >>> find_medoids(np.abs(points[:, None] - points), 2, random_state=0).indices
+    >>> find_medoids(np.abs(points[:, None] - points), 2, np.random.RandomState(0))
     array([1, 4])
     """
-    n = len(dissimilarity)
-    if dissimilarity.shape != (n, n):
-        raise ValueError(
-            f"The 'dissimilarity' parameter must be a square matrix. "
-            f"Got shape {dissimilarity.shape} instead."
-        )
-    if not 1 <= n_medoids <= n:
-        raise ValueError(
-            f"The 'n_medoids' parameter must be an int from 1 to {n}, the number of items. "
-            f"Got {n_medoids!r} instead."
-        )
-    if n_medoids == 1:
+    if count == 1:
         # Swaps need a second medoid. The column sums give the optimum directly.
-        medoids = np.argmin(dissimilarity.sum(axis=0), keepdims=True)
-    else:
-        start = _initial_medoids(dissimilarity, n_medoids, check_random_state(random_state))
-        medoids = np.sort(_swap_until_optimal(dissimilarity, start))
-    return Medoids(medoids, float(dissimilarity[medoids].min(axis=0).sum()))
-
-
-def _initial_medoids(
-    dissimilarity: FloatArray, n_medoids: int, rng: np.random.RandomState
-) -> IntArray:
-    """Draw distinct items with probabilities proportional to the distance to the nearest one."""
+        return np.argmin(dissimilarity.sum(axis=0), keepdims=True)
     n = len(dissimilarity)
-    chosen = np.empty(n_medoids, dtype=np.int64)
-    chosen[0] = rng.randint(n)
-    nearest = dissimilarity[chosen[0]].copy()
-    free = np.ones(n, dtype=bool)
-    for count in range(1, n_medoids):
-        free[chosen[count - 1]] = False
-        weights = np.where(free, nearest, 0.0)
-        if not weights.any():
-            # All remaining items are copies of chosen ones.
-            weights = free.astype(np.float64)
-        chosen[count] = rng.choice(n, p=weights / weights.sum())
-        np.minimum(nearest, dissimilarity[chosen[count]], out=nearest)
-    return chosen
-
-
-class _Assignment:
-    """The nearest medoid of every item, and the dissimilarities to the nearest two."""
-
-    def __init__(self, dissimilarity: FloatArray, medoids: IntArray) -> None:
-        self.medoids = medoids.copy()
-        self._to_medoids = dissimilarity[medoids]
-        self._refresh()
-
-    def _refresh(self) -> None:
-        columns = np.arange(self._to_medoids.shape[1])
-        self.nearest = self._to_medoids.argmin(axis=0)
-        self.first = self._to_medoids[self.nearest, columns]
-        self._to_medoids[self.nearest, columns] = np.inf
-        self.second = self._to_medoids.min(axis=0)
-        self._to_medoids[self.nearest, columns] = self.first
-        # Increase of the cost when a medoid is removed and not replaced.
-        self.loss = self._per_medoid(self.second - self.first)
-        self.cost = float(self.first.sum())
-
-    def _per_medoid(self, amounts: FloatArray) -> FloatArray:
-        sums: FloatArray = np.bincount(
-            self.nearest, weights=amounts, minlength=len(self.medoids)
-        ).astype(np.float64, copy=False)
-        return sums
-
-    def changes(self, row: FloatArray) -> FloatArray:
-        """Change of the cost when each medoid is replaced by the candidate with this row."""
-        gain = np.minimum(row - self.first, 0.0)
-        # Items of the removed medoid move to the candidate or to their second medoid. Subtract
-        # what `gain` already counts for them.
-        moved = np.minimum(row, self.second) - self.second - gain
-        changes: FloatArray = self.loss + self._per_medoid(moved) + gain.sum()
-        return changes
-
-    def swap(self, position: int, candidate: int, row: FloatArray) -> None:
-        """Replace one medoid by the candidate."""
-        self.medoids[position] = candidate
-        self._to_medoids[position] = row
-        self._refresh()
-
-
-def _swap_until_optimal(dissimilarity: FloatArray, start: IntArray) -> IntArray:
-    """Try all candidates in turn until none of them lowers the cost."""
-    n = len(dissimilarity)
-    state = _Assignment(dissimilarity, start)
+    medoids = _initial_medoids(dissimilarity, count, rng)
+    nearest, first, second = _nearest_two(dissimilarity[medoids])
     candidate, tried = 0, 0
     while tried < n:
-        tried += 1
-        if candidate not in state.medoids:
-            row = dissimilarity[candidate]
-            changes = state.changes(row)
-            position = int(np.argmin(changes))
-            if changes[position] < -_LEAST_GAIN * state.cost:
-                state.swap(position, candidate, row)
-                tried = 0
+        row = dissimilarity[candidate]
+        # Change of the sum when each medoid is replaced by the candidate: items that are nearer to
+        # the candidate move to it, others of the removed medoid to the candidate or their second.
+        gain = np.minimum(row - first, 0.0)
+        moved = np.minimum(row, second) - first - gain
+        changes = np.bincount(nearest, weights=moved, minlength=count) + gain.sum()
+        position, tried = int(np.argmin(changes)), tried + 1
+        if changes[position] < -_LEAST_GAIN * first.sum():
+            medoids[position], tried = candidate, 0
+            nearest, first, second = _nearest_two(dissimilarity[medoids])
         candidate = (candidate + 1) % n
-    return state.medoids
+    return np.sort(medoids)
+
+
+def _initial_medoids(dissimilarity: FloatArray, count: int, rng: np.random.RandomState) -> IntArray:
+    """Draw distinct items with probabilities proportional to the distance to the nearest one."""
+    chosen = [int(rng.randint(len(dissimilarity)))]
+    while len(chosen) < count:
+        weights = dissimilarity[chosen].min(axis=0)
+        if not weights.any():
+            # All remaining items are copies of chosen ones.
+            weights = np.ones(len(weights))
+        weights[chosen] = 0.0
+        chosen.append(int(rng.choice(len(weights), p=weights / weights.sum())))
+    return np.array(chosen)
+
+
+def _nearest_two(to_medoids: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the nearest medoid of every item, and the dissimilarities to the nearest two."""
+    nearest, items = to_medoids.argmin(axis=0), np.arange(to_medoids.shape[1])
+    first = to_medoids[nearest, items]
+    to_medoids[nearest, items] = np.inf
+    return nearest, first, to_medoids.min(axis=0)
