@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         benchmark.univariate()
         benchmark.grid()
     peaks.append({name: peak_rate(name) for name in ("float64", "float32")})
-    peak = {name: max(found[name] for found in peaks) for name in peaks[0]}
+    peak = {name: max(rates[name] for rates in peaks) for name in peaks[0]}
     for row in benchmark.rows:
         row.add_share(peak["float64"])
     if sys.stderr.isatty():

@@ -91,9 +91,9 @@ def assert_agreement(problem: Problem, peers: Sequence[type[Peer]]) -> None:
     _close(np.trace(products, axis1=2, axis2=3), similarity, "slts.aligned_products")
     costs = np.empty_like(similarity)
     for p, q in np.ndindex(costs.shape):
-        found = slts.align(X[p], Y[q], objective="cost")
-        costs[p, q] = _path_cost(few, p, q, found.path)
-        _close(np.array(similarity[p, q]), np.array(found.similarity), "slts.align")
+        alignment = slts.align(X[p], Y[q], objective="cost")
+        costs[p, q] = _path_cost(few, p, q, alignment.path)
+        _close(np.array(similarity[p, q]), np.array(alignment.similarity), "slts.align")
     for kind in applicable(peers, few):
         peer = kind(few.X, few.Y)
         _close(peer.squared(peer.pairwise(1)) / 2, costs, f"{peer.name}, all pairs")
@@ -108,9 +108,9 @@ def _path_cost(problem: Problem, p: int, q: int, path: Any) -> float:
     return float(np.sum(1.0 - np.einsum("td,td->t", problem.X[p][i], problem.Y[q][j])))
 
 
-def _close(found: Any, wanted: Any, what: str) -> None:
+def _close(actual: Any, wanted: Any, what: str) -> None:
     np.testing.assert_allclose(
-        found, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{what} disagrees, so nothing is timed"
+        actual, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{what} disagrees, so nothing is timed"
     )
 
 
@@ -150,7 +150,7 @@ def peer_contenders(
     problem: Problem, peers: Sequence[type[Peer]], what: str, n_jobs: int, seconds: float
 ) -> dict[str, Contender]:
     """Calls of the peers, on as many pairs as take about `seconds`. Paths use one core."""
-    found = {}
+    contenders = {}
     for kind in applicable(peers, problem):
         if what == "products" and not (kind.has_paths and n_jobs == 1):
             continue
@@ -164,8 +164,8 @@ def peer_contenders(
         else:  # peers distribute rows over cores, so keep all rows
             columns = max(1, min(len(problem.Y), pairs // len(problem.X)))
             part = problem.part(len(problem.X), columns)
-        found[kind.name] = Contender(_peer_call(kind, part, what, n_jobs), part.cells)
-    return found
+        contenders[kind.name] = Contender(_peer_call(kind, part, what, n_jobs), part.cells)
+    return contenders
 
 
 def _peer_call(kind: type[Peer], problem: Problem, what: str, n_jobs: int) -> Any:
@@ -179,13 +179,13 @@ def one_pair_contenders(
     """Calls for one pair. ``what`` is "one score" or "one path"."""
     (a, *_), (b, *_) = problem.channels_first()
     cells = float(a.shape[1] * b.shape[1])
-    found: dict[str, Contender] = {}
+    contenders: dict[str, Contender] = {}
     # `align` returns both the path and the similarity.
-    found["slts"] = Contender(lambda: slts.align(a, b, objective="cost"), cells)
+    contenders["slts"] = Contender(lambda: slts.align(a, b, objective="cost"), cells)
     for kind in applicable(peers, problem):
         peer = kind(problem.X[:1], problem.Y[:1])
         if what == "one score":
-            found[kind.name] = Contender(peer.one_distance, cells)
+            contenders[kind.name] = Contender(peer.one_distance, cells)
         elif kind.has_paths:
-            found[kind.name] = Contender(peer.one_path, cells)
-    return found
+            contenders[kind.name] = Contender(peer.one_path, cells)
+    return contenders

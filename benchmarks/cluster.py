@@ -1,7 +1,8 @@
 """Learning on a Dask cluster of two single-thread workers against two threads, in one run.
 
-Both read the same Parquet file part by part. They take turns, after a fit in which the workers
-import everything. Every pair of models must have the same landmarks and objectives.
+Both read the same Parquet file part by part: once for a sample, and once for the sums over all
+series. They take turns, after a fit in which the workers import everything. Every pair of models
+must have the same landmarks and objectives.
 
     python benchmarks/cluster.py --series 200000
 """
@@ -20,14 +21,14 @@ from measure import describe_machine, write_json
 
 import slts
 
-# Fewer series are learned from in memory, without the workers.
-_IN_PARTS = 11_000
+# With this limit, more than about 8,000 series are not learned from in memory.
+_LIMIT, _IN_PARTS = "125MB", 11_000
 
 
-def fit(path: Path) -> tuple[slts.SLTSClassifier, float]:
+def fit(path: Path, limit: str) -> tuple[slts.LocalSLTSClassifier, float]:
     """Return a model and its seconds; a running Dask client does the work."""
     start = time.perf_counter()
-    model = slts.SLTSClassifier(gamma=1e-3, lam=0.1, n_jobs=2, random_state=0)
+    model = slts.LocalSLTSClassifier(memory_limit=limit, n_jobs=2, random_state=0)
     model.fit(slts.scan_series(path, label="label"))
     return model, time.perf_counter() - start
 
@@ -37,7 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--series", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="keep the data here, and use data found here")
+    parser.add_argument("--memory-limit", default=_LIMIT)
+    parser.add_argument("--folder", type=Path, help="keep the data here, and use data that is here")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     with (
@@ -47,22 +49,24 @@ def main() -> None:
         ) as cluster,
     ):
 
-        def fit_both(path: Path) -> tuple[float, float]:
-            one, on_threads = fit(path)
+        def fit_both(path: Path, limit: str) -> tuple[float, float]:
+            one, on_threads = fit(path, limit)
             with distributed.Client(cluster):
-                other, on_cluster = fit(path)
+                other, on_cluster = fit(path, limit)
             assert_same_model(one, other)
             return on_threads, on_cluster
 
         data = write_parquet(
             (options.folder or Path(scratch)) / f"{options.series}.parquet", options.series
         )
-        fit_both(write_parquet(Path(scratch) / "first.parquet", min(_IN_PARTS, options.series)))
-        times = [fit_both(data) for _ in range(options.repeats)]
+        first = write_parquet(Path(scratch) / "first.parquet", min(_IN_PARTS, options.series))
+        fit_both(first, _LIMIT)
+        times = [fit_both(data, options.memory_limit) for _ in range(options.repeats)]
     threads, cluster_seconds = map(min, zip(*times, strict=True))
     result = {
         "machine": describe_machine(),
         "series": options.series,
+        "memory limit": options.memory_limit,
         "seconds": {"threads": threads, "cluster": cluster_seconds},
         "speed of the cluster relative to two threads": threads / cluster_seconds,
     }

@@ -91,12 +91,12 @@ def random_batch(
 def best_of(repeats: int, kernel: KernelTime, call: Call) -> tuple[float, float]:
     """Smallest kernel and wall times in seconds, after one run that compiles and warms up."""
     call()
-    found = []
+    times = []
     for _ in range(repeats):
         kernel.seconds, start = 0.0, time.perf_counter()
         call()
-        found.append((kernel.seconds, time.perf_counter() - start))
-    on_device, wall = zip(*found, strict=True)
+        times.append((kernel.seconds, time.perf_counter() - start))
+    on_device, wall = zip(*times, strict=True)
     return min(on_device), min(wall)
 
 

@@ -26,8 +26,8 @@ import slts
 from slts.execution import running_client
 
 _PER_PART = 1_000
-# With fewer series and this limit all alignments would be in memory, without the workers.
-_IN_PARTS = 11_000
+# With this limit, more than about 8,000 series are not learned from in memory.
+_LIMIT, _IN_PARTS = "250MB", 11_000
 
 
 def draw_parts(seeds: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
@@ -41,18 +41,17 @@ def draw_parts(seeds: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
 
 
 def run(
-    bag: Any, landmarks: int, device: str, n_jobs: int
-) -> tuple[slts.SLTSClassifier, np.ndarray, dict[str, float]]:
+    bag: Any, limit: str, device: str, n_jobs: int
+) -> tuple[slts.LocalSLTSClassifier, np.ndarray, dict[str, float]]:
     """Fit and predict; return model, labels and seconds. A running Dask client does the work."""
     if running_client() is None:
         bag = bag.persist(scheduler="synchronous")
     else:
         bag = bag.persist()
         distributed.wait(bag)
-    model = slts.SLTSClassifier(
-        n_landmarks=landmarks, gamma=1e-3, lam=0.1, calibration_cv=None, memory_limit="1GB",
-        device=device, n_jobs=n_jobs, random_state=0,
-    )  # fmt: skip
+    model = slts.LocalSLTSClassifier(
+        memory_limit=limit, device=device, n_jobs=n_jobs, random_state=0
+    )
     start = time.perf_counter()
     model.fit(slts.scan_series(bag))
     fitted = time.perf_counter()
@@ -79,7 +78,7 @@ def main() -> None:
     """Compare the models, and print seconds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--series", type=int, default=20_000)
-    parser.add_argument("--landmarks", type=int, default=100)
+    parser.add_argument("--memory-limit", default=_LIMIT)
     parser.add_argument("--longest", type=int, default=60)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 4])
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
@@ -93,15 +92,15 @@ def main() -> None:
         seeds = dask.bag.from_sequence(range(parts), npartitions=parts)
         return seeds.map_partitions(functools.partial(draw_parts, longest=options.longest))
 
-    found: list[tuple[slts.SLTSClassifier, np.ndarray]] = []
+    runs: list[tuple[slts.LocalSLTSClassifier, np.ndarray]] = []
 
     def measure(name: str, device: str, n_jobs: int) -> None:
         # The first fit imports modules and compiles kernels.
-        run(bag_of(min(_IN_PARTS, options.series)), options.landmarks, device, n_jobs)
-        model, labels, seconds = run(bag_of(options.series), options.landmarks, device, n_jobs)
-        found.append((model, labels))
-        assert_same_model(found[0][0], model)
-        np.testing.assert_array_equal(found[0][1], labels)
+        run(bag_of(min(_IN_PARTS, options.series)), _LIMIT, device, n_jobs)
+        model, labels, seconds = run(bag_of(options.series), options.memory_limit, device, n_jobs)
+        runs.append((model, labels))
+        assert_same_model(runs[0][0], model)
+        np.testing.assert_array_equal(runs[0][1], labels)
         print(json.dumps({name: seconds}), flush=True)
 
     for n_jobs in options.threads:

@@ -1,9 +1,9 @@
 """How the cost of fit and predict grows with series, steps, channels and classes.
 
-Synthetic series, one axis at a time. Every point is a process of its own with one thread; its time
+Synthetic series, one axis at a time. Every point is a separate process with one thread; its time
 is that of the processor, which depends little on other load. Compilation is left out. A classifier
 leaves an axis at the first point beyond the limits of time or memory. With a figure, the times in
-the JSON file are drawn (extra `plot`).
+the JSON file are drawn (extra `plots`).
 
     python benchmarks/growth.py --json bench-output/growth.json --figure docs/growth.png
 """
@@ -70,7 +70,7 @@ def measure(name: str, sizes: dict[str, int]) -> dict[str, float]:
 
 
 def run(name: str, axis: str, size: int, seconds: int, memory: float) -> dict[str, float] | None:
-    """Measure in a process of its own; None if it needs more time or memory."""
+    """Measure in a separate process; None if it needs more time or memory."""
     limits = ["--seconds", str(seconds), "--memory", str(memory)]
     one_thread = dict.fromkeys(
         ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -83,8 +83,8 @@ def run(name: str, axis: str, size: int, seconds: int, memory: float) -> dict[st
         return None
     if done.returncode:
         raise SystemExit(done.stderr)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    seconds_by_call: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return seconds_by_call
 
 
 def figure(report: dict[str, Any], path: Path) -> None:

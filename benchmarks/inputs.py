@@ -16,7 +16,7 @@ _FREQUENCIES = 4
 
 
 def paper_data() -> tuple[str, tuple[slts.SeriesBatch, Any], tuple[slts.SeriesBatch, Any]]:
-    """Return name, training and test data: Arabic digits if they are found, or Japanese Vowels."""
+    """Return name, training and test data: Arabic digits, or Japanese Vowels without them."""
     for name in ("arabic_digits", "japanese_vowels"):
         try:
             return name, slts.datasets.load(name, "train"), slts.datasets.load(name, "test")
@@ -36,7 +36,7 @@ def padded(batch: slts.SeriesBatch, steps: int) -> np.ndarray:
 def draw(
     rng: np.random.Generator, count: int, *, n_channels: int = 6, longest: int = 60
 ) -> tuple[slts.SeriesBatch, np.ndarray]:
-    """Draw series and labels: a class has curves of its own frequency, with noise."""
+    """Draw series and labels: noisy curves, whose frequency depends on the class."""
     labels = rng.integers(N_CLASSES, size=count)
     lengths = rng.integers(longest // 3, longest + 1, size=count)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -47,17 +47,17 @@ def draw(
 
 
 def waves(rng: np.random.Generator, sizes: dict[str, int], count: int) -> tuple[Any, Any]:
-    """Draw series (count, channels, steps) and labels: each class has waves of its own, and noise.
+    """Draw series (count, channels, steps) and labels: each class has its waves, and noise.
 
     The waves of a class depend on its number only.
     """
     shape = sizes["classes"], sizes["channels"], _FREQUENCIES
-    own = np.random.default_rng(0).normal(size=shape)
+    amplitudes = np.random.default_rng(0).normal(size=shape)
     labels = np.arange(count) % sizes["classes"]
     time = np.linspace(0.0, 2 * np.pi, sizes["steps"])
     basis = np.sin(np.outer(np.arange(1, _FREQUENCIES + 1), time))
     X = rng.normal(size=(count, sizes["channels"], sizes["steps"]))
-    for c, curve in enumerate(own @ basis):
+    for c, curve in enumerate(amplitudes @ basis):
         X[labels == c] += curve
     return X, labels
 
@@ -89,7 +89,7 @@ def write_parquet(path: Path, count: int, *, seed: int = 0) -> Path:
     return unfinished.rename(path)
 
 
-def assert_same_model(one: slts.SLTSClassifier, other: slts.SLTSClassifier) -> None:
+def assert_same_model(one: slts.LocalSLTSClassifier, other: slts.LocalSLTSClassifier) -> None:
     """Check that two models have the same landmarks, and objectives within 1e-6."""
     np.testing.assert_array_equal(one.landmark_indices_, other.landmark_indices_)
     for a, b in zip(one.reports_, other.reports_, strict=True):

@@ -1,12 +1,12 @@
 """Time and peak memory of `slts fit` and `slts predict` on Parquet files larger than the memory.
 
 Writes files of growing size (long form, 6 channels, 20 to 60 steps, 5 classes; 2,000,000 series are
-4.8 GB), trains on each in its own process under a memory limit, and predicts the same file. The
+4.8 GB), trains on each in a separate process under a memory limit, and predicts the same file. The
 peak is that of the whole process, Python and libraries included (Linux only). On a busy machine,
 compare seconds of the processor.
 
     python benchmarks/large.py --sizes 20000 200000 2000000 --folder /tmp/large
-    python benchmarks/large.py --method local --param --memory-limit 1GB
+    python benchmarks/large.py --method slts --param gamma=0.001 lam=0.1
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def main() -> None:
     """Print one line per size and command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[2_000, 20_000])
-    parser.add_argument("--method", default="slts")
-    parser.add_argument("--param", nargs="*", default=["gamma=0.001", "lam=0.1"])
-    parser.add_argument("--memory-limit", default="500MB")
-    parser.add_argument("--folder", type=Path, help="keep the data here, and use data found here")
+    parser.add_argument("--method", default="local")
+    parser.add_argument("--param", nargs="*", default=[])
+    parser.add_argument("--memory-limit", default="1GB")
+    parser.add_argument("--folder", type=Path, help="keep the data here, and use data that is here")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     rows = []
@@ -82,11 +82,11 @@ def main() -> None:
                 "predict": ["predict", model, str(data), "--out", out],
             }  # fmt: skip
             for name, arguments in commands.items():
-                found = run(*arguments)
-                rows.append({"command": name, "series": size, "file_mb": megabytes, **found})
+                used = run(*arguments)
+                rows.append({"command": name, "series": size, "file_mb": megabytes, **used})
                 print(
-                    f"{size:>10,}{megabytes:>9.0f}  {name:<7}{found['peak_mb']:>9.0f}"
-                    f"{found['seconds']:>9.1f}{found['processor_seconds']:>11.1f}",
+                    f"{size:>10,}{megabytes:>9.0f}  {name:<7}{used['peak_mb']:>9.0f}"
+                    f"{used['seconds']:>9.1f}{used['processor_seconds']:>11.1f}",
                     flush=True,
                 )
     write_json(

@@ -56,8 +56,8 @@ def assert_agreement(model: slts.LocalSLTSClassifier, batch: slts.SeriesBatch) -
     largest = np.abs(expected).max()
     for k in range(0, len(batch), 37):
         x = batch[k : k + 1]
-        for found in (model.decision_function(x)[0], slts.explain(model, x).decision):
-            difference = np.abs(np.squeeze(found) - expected[k]).max()
+        for alone in (model.decision_function(x)[0], slts.explain(model, x).decision):
+            difference = np.abs(np.squeeze(alone) - expected[k]).max()
             assert difference < 1e-9 * largest, "decision values differ, so nothing is timed"
 
 
@@ -78,23 +78,23 @@ def measure(name: str, repeats: int) -> dict[str, Any]:
     from aeon.classification.convolution_based import MiniRocketClassifier
 
     (X, y), (new, truth) = data(name)
-    own = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     batch = new[np.arange(BATCH) % len(new)]
-    assert_agreement(own, batch)
+    assert_agreement(model, batch)
     steps = int(max(X.lengths.max(), new.lengths.max()))
     peer = MiniRocketClassifier(random_state=0, n_jobs=1).fit(padded(X, steps), y)
     equal = padded(batch, steps)
     one, series = equal[:1], [np.ascontiguousarray(batch[0])]
     single = {
-        "slts": lambda: own.predict(series),
+        "slts": lambda: model.predict(series),
         "MiniRocket": lambda: peer.predict(one),
-        "explain": lambda: slts.explain(own, series[0]),
+        "explain": lambda: slts.explain(model, series[0]),
     }
-    several = {"slts": lambda: own.predict(batch), "MiniRocket": lambda: peer.predict(equal)}
+    several = {"slts": lambda: model.predict(batch), "MiniRocket": lambda: peer.predict(equal)}
     times, batches = cpu_seconds(single, repeats, 20), cpu_seconds(several, repeats, 1)
     accuracy = [
-        float(np.mean(model.predict(test) == truth))
-        for model, test in ((own, new), (peer, padded(new, steps)))
+        float(np.mean(classifier.predict(test) == truth))
+        for classifier, test in ((model, new), (peer, padded(new, steps)))
     ]
     return {
         "one": times,

@@ -112,10 +112,10 @@ def _cpu_model() -> str:
 def _commit() -> str | None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
-        found = subprocess.run(
+        done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40"],
             cwd=here, capture_output=True, text=True, check=True,
         )  # fmt: skip
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.strip()
+    return done.stdout.strip()

@@ -113,11 +113,11 @@ class DTAIDistance(Peer):
         """Distances of all pairs."""
         n, m = len(self._x), len(self._y)
         several = n_jobs != 1
-        found = self._module.distance_matrix(
+        distances = self._module.distance_matrix(
             self._x + self._y, block=((0, n), (n, n + m)), compact=True, use_c=True,
             parallel=several, use_mp=several and self._processes,
         )  # fmt: skip
-        return np.asarray(found, dtype=np.float64).reshape(n, m)
+        return np.asarray(distances, dtype=np.float64).reshape(n, m)
 
     def one_distance(self) -> float:
         """Distance of the first pair."""
@@ -181,8 +181,8 @@ class TSDistances(Peer):
 
     def pairwise(self, n_jobs: int) -> Array:
         """Distances of all pairs."""
-        found = self._distance(self._x, self._y, band=1.0, par=n_jobs != 1)
-        return np.asarray(found, dtype=np.float64).reshape(len(self._x), len(self._y))
+        distances = self._distance(self._x, self._y, band=1.0, par=n_jobs != 1)
+        return np.asarray(distances, dtype=np.float64).reshape(len(self._x), len(self._y))
 
     def one_distance(self) -> float:
         """Distance of the first pair."""
