@@ -51,7 +51,7 @@ def selected(page):
 def test_it_opens_from_a_file_without_errors_or_requests(open_page, page_file):
     page = open_page(page_file)
     assert page.title() == "SLTSClassifier: 3 classes, 4 channels"
-    assert page.locator("#maps svg").count() == 3
+    assert page.locator("#metrics svg").count() == 3
     assert page.locator("#gallery figure svg").count() > 3
     assert page.locator("#scatter .dot").count() == 30
     assert page.locator("#list [role=option]").count() == 30
@@ -233,7 +233,7 @@ def test_the_shown_numbers_add_up_to_the_decision_value(open_page, kind, request
         assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=1e-9)
         assert numbers[-1] == pytest.approx(page.evaluate(SCORE), abs=0.006)
     names = page.locator("#ledger th").all_inner_texts()
-    assert names[:3] == ["all cells of the map", "offset", "decision value"]
+    assert names[:3] == ["all steps and channels", "offset", "decision value"]
     assert {"all other landmarks", "intercept"} <= set(names)
     assert ("all snippets" in names) == (kind == "local_file")
     assert "The offset belongs to no step or channel" in page.locator("#ledger-words").inner_text()
@@ -284,16 +284,16 @@ def test_of_long_series_few_thin_lines_are_drawn(open_page, recorded_file, page_
         assert page.locator("#alignment .trace.thin").count() == thin
 
 
-def test_maps_name_their_channels_and_share_a_scale(open_page, local_file):
+def test_metrics_name_their_channels_and_share_a_scale(open_page, local_file):
     page = open_page(local_file)
     names = [f"sensor {k}" for k in range(4)] + ["constant"]
-    for svg in page.locator("#maps svg").all():
+    for svg in page.locator("#metrics svg").all():
         texts = svg.locator("text").all_text_contents()
         assert sorted(texts) == sorted(2 * names)
-    low, high = page.locator("#maps .scale").inner_text().split()
+    low, high = page.locator("#metrics .scale").inner_text().split()
     assert low == f"\N{MINUS SIGN}{high}"
-    # The largest weight is opaque in one map only.
-    shades = page.locator("#maps svg").evaluate_all(
+    # The largest weight is opaque in one matrix only.
+    shades = page.locator("#metrics svg").evaluate_all(
         """svgs => svgs.map((svg) => Math.max(...[...svg.querySelectorAll(".cell")]
           .map((cell) => Number(cell.getAttribute("fill-opacity")))))"""
     )
@@ -577,7 +577,7 @@ def test_other_reports_work_too(kind, data, given, open_page, tmp_path):
         return
     assert page.locator("#alignment .tie").count() > 5
     words = page.locator("#alignment-words").inner_text()
-    assert ("in the comparison “values, " in words) == (kind == "local")
+    assert ("in the feature map “values”" in words) == (kind == "local")
 
 
 def test_identifiers_are_written_as_in_the_data(open_page, model, three, tmp_path):

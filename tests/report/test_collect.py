@@ -12,9 +12,12 @@ from sklearn.exceptions import NotFittedError
 import slts
 from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson, group_accuracy_interval
-from slts.report import collect, explorer, packing, render
+from slts.report import collect, packing, render
 from slts.report.card import model_fingerprint
 from slts.report.collect import MOST_CHANNELS
+from slts.report.explorer import Explorer, Limits, choose_series, points_to_show
+from slts.report.predictions import predict_series
+from slts.report.references import drawing_of, references_of
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, KINDS, Data, fitted
 from tests.report.unpacking import unpack, unpack_path
@@ -69,11 +72,11 @@ def test_scores_and_probabilities_are_those_of_the_model(content, model, three):
 @pytest.mark.parametrize("kind", ["slts", "slts, constant channel", "bbs", "svc", "local"])
 def test_maps_are_the_exact_contributions(kind, three):
     found = collect(fitted(kind), three.X_test[:4], three.y_test[:4])["explorer"]
-    maps = unpack(found["maps"])
+    maps = unpack(found["contributions"])
     for entry in found["entries"]:
         explanation = slts.explain(fitted(kind), three.X_test[entry["index"]])
         for slot, c in enumerate(entry["classes"]):
-            drawn = maps[entry["map"] + slot].reshape(4, entry["bins"]).T
+            drawn = maps[entry["contributions"] + slot].reshape(4, entry["bins"]).T
             exact = explanation.contributions[c]
             unit = np.abs(exact).max() / 126
             np.testing.assert_allclose(drawn, exact, atol=1.01 * unit)
@@ -102,16 +105,16 @@ def test_strongest_landmarks_are_those_of_the_explanation(kind, three):
                 assert value == pytest.approx(values[position], rel=1e-3)
                 path = explanation.alignments[position].path
                 assert unpack_path(entry["paths"][str(j)]).tolist() == path.tolist()
-                # Lines show the contributions of the first comparison.
-                exact = explanation.of_landmark(position, comparison=0)[slot].sum(axis=1)
+                # Lines show the contributions of the first feature map.
+                exact = explanation.of_landmark(position, feature_map=0)[slot].sum(axis=1)
                 np.testing.assert_allclose(next(by_step), exact, atol=np.abs(terms).max() / 60)
 
 
 def test_two_classes_have_opposite_contributions(two):
     found = collect(fitted("slts", "two"), two.X_test, two.y_test)
-    maps = unpack(found["explorer"]["maps"])
+    maps = unpack(found["explorer"]["contributions"])
     for entry in found["explorer"]["entries"]:
-        first, second = maps[entry["map"]], maps[entry["map"] + 1]
+        first, second = maps[entry["contributions"]], maps[entry["contributions"] + 1]
         np.testing.assert_allclose(first, -second, atol=np.abs(second).max() / 60)
         assert entry["scores"][0] == -entry["scores"][1]
     assert found["model"]["decision_classes"] == [1]
@@ -138,7 +141,7 @@ def test_landmarks_are_drawn_largest_share_first(content, model):
         assert np.all(np.diff(np.abs(row["effect"])) <= 0)
         j = row["shown"][0]
         drawn = rows[j].reshape(references["length"][j], -1)
-        mapped = model.row_map_(model.landmarks_[[places[0]]]).values
+        mapped = model.model_.aligned[0].rows(model.landmarks_[[places[0]]]).values
         np.testing.assert_allclose(drawn, mapped, atol=1e-4)
 
 
@@ -207,7 +210,7 @@ def test_neighbours_are_the_nearest_of_their_class(three):
             own = nearness[entry["index"], three.y == model.classes_[c]]
             assert chosen[0][1] == pytest.approx(own.max(), rel=1e-3)
             assert all(found["references"]["class"][j] == c for j, _ in chosen)
-    assert not found["explorer"]["has_maps"]
+    assert not found["explorer"]["has_contributions"]
     assert found["importance"]["channels"] is None
 
 
@@ -217,7 +220,7 @@ def test_neighbours_have_their_positions_in_the_training_series(kind, three):
     found = collect(model, three.X_test[:5], three.y_test[:5])["references"]
     drawn = unpack(found["rows"])
     for index, rows, length in zip(found["index"], drawn, found["length"], strict=True):
-        expected = model.row_map_(three.X[index : index + 1]).values
+        expected = model.neighbours_.row_map(three.X[index : index + 1]).values
         np.testing.assert_allclose(rows.reshape(length, -1), expected, atol=1e-4)
 
 
@@ -230,12 +233,13 @@ def test_a_metric_of_all_classes_is_drawn_once():
 def test_local_metrics_are_drawn_by_part_of_the_landmarks(three):
     found = collect(fitted("local"))["importance"]
     assert [m["part"] for m in found["metrics"]] == 3 * ["phase 1 of 2", "phase 2 of 2"]
-    form = fitted("local").linear_forms()[0]
-    assert found["metric_comparison"] == form.name
+    assert found["metric_map"] == "values"
     assert found["metric_channels"] == [*three.X.channel_names, "constant"]
-    for metric, own in zip(found["metrics"][:2], form.local_metrics[0, 0], strict=True):
-        np.testing.assert_allclose(metric["values"], own, rtol=5e-3)
-    assert sum(share for _, share in found["comparisons"]) == pytest.approx(1, abs=1e-3)
+    metrics = fitted("local").model_.metrics()[0, 0]
+    for drawn, metric in zip(found["metrics"][:2], metrics, strict=True):
+        np.testing.assert_allclose(drawn["values"], metric, rtol=5e-3)
+    assert [name for name, _ in found["feature_maps"]] == ["values", "changes", "snippets"]
+    assert sum(share for _, share in found["feature_maps"]) == pytest.approx(1, abs=1e-3)
 
 
 def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(three):
@@ -252,15 +256,6 @@ def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(th
         places = [model.landmark_indices_.tolist().index(index) for index in indices]
         np.testing.assert_allclose(row["effect"], effect[c, places], rtol=1e-2)
         assert np.all(np.diff(row["effect"]) <= 0)
-
-
-def test_landmarks_that_share_one_local_metric_have_effects_too(three):
-    model = slts.LocalSLTSClassifier(
-        6, representations="values", metrics="shared", n_phases=1, n_snippets=0, random_state=0
-    )
-    found = collect(model.fit(three.X, three.y))["references"]
-    assert not found["weighted"]
-    assert len({effect for row in found["gallery"] for effect in row["effect"]}) > 1
 
 
 def test_offset_cells_landmarks_and_snippets_add_up():
@@ -317,7 +312,7 @@ def test_the_strongest_snippets_are_those_of_summarize(three):
     values = by_picture(found["values"], found["channels"])
     for sides, row in zip(found["gallery"], weights, strict=True):
         for name, sign in (("for", 1), ("against", -1)):
-            order = np.argsort(-sign * row)[:3].tolist()
+            order = np.argsort(-sign * row, kind="stable")[:3].tolist()
             assert len(sides[name]) == 3
             for item, k in zip(sides[name], order, strict=True):
                 j = item["snippet"]
@@ -402,7 +397,7 @@ def test_snippets_at_a_step_are_those_that_occur_there(data):
     model, X = fitted("local", data), DATA[data].X_test[:4]
     content = collect(model, X, DATA[data].y_test[:4])
     found, snippets = content["explorer"], content["snippets"]
-    packed, form = found["occurring"], model.linear_forms()[-1]
+    packed, snippet_map = found["occurring"], model.snippets_
     for place, entry in enumerate(found["entries"]):
         explanation = slts.explain(model, X[entry["index"]])
         n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
@@ -412,7 +407,7 @@ def test_snippets_at_a_step_are_those_that_occur_there(data):
         assert counts.tolist() == (met > 0).sum(axis=0).tolist()
         for slot, c in enumerate(entry["classes"]):
             position, sign = explanation.for_class(model.classes_[c])
-            weights = sign * form.step_weights(n)[position]
+            weights = sign * snippet_map.step_weights(n, model.snippet_coef_)[:, :, position]
             added = np.take_along_axis(weights, met, axis=1)
             unit = np.abs(totals).max() / 126
             np.testing.assert_allclose(totals.reshape(shape)[slot], added.sum(axis=0), atol=unit)
@@ -432,12 +427,18 @@ def test_models_without_snippets_have_no_part_about_them(content):
     assert content["summary"]["n_snippets"] is None
 
 
-def test_snippets_are_part_of_the_fingerprint(three):
+def test_the_fingerprint_is_that_of_all_numbers(three):
     model = fitted("local")
-    other = copy.deepcopy(model)
-    other.snippets_ = replace(other.snippets_, thresholds=2 * other.snippets_.thresholds)
+    *aligned, snippets = model.model_.maps
+    row_map = replace(aligned[0].row_map, constant=2.0 * aligned[0].row_map.constant)
+    for maps in (
+        (*aligned, replace(snippets, thresholds=2 * snippets.thresholds)),
+        (replace(aligned[0], row_map=row_map), *aligned[1:], snippets),
+    ):
+        other = copy.copy(model)
+        other.model_ = replace(model.model_, maps=maps)
+        assert model_fingerprint(model) != model_fingerprint(other)
     assert model_fingerprint(model) == model_fingerprint(copy.deepcopy(model))
-    assert model_fingerprint(model) != model_fingerprint(other)
 
 
 @pytest.mark.parametrize(("kind", "method"), [("local", "transform"), ("1nn", "nearness")])
@@ -470,27 +471,33 @@ def test_series_are_predicted_once(three, monkeypatch):
     assert sizes == [len(three.X_test)]
 
 
-def test_many_series_are_sampled_misclassified_first(content, model, three, monkeypatch):
-    monkeypatch.setattr(explorer, "MOST_SERIES", 12)
-    found = collect(model, three.X_test, three.y_test)
-    entries = found["explorer"]["entries"]
-    assert len(entries) == 12
-    assert found["explorer"]["n_given"] == len(three.X_test)
-    n_wrong = content["explorer"]["n_wrong"]
-    assert sum(e["truth"] != e["predicted"] for e in entries) == min(12, n_wrong)
+def parts_of(model, data):
+    """Predictions, drawn series and references of a model, as `collect` makes them."""
+    predictions = predict_series(model, data.X_test, data.y_test)
+    draw, _ = drawing_of(model, predictions.batch)
+    return predictions, draw(predictions.batch), references_of(model, draw)
+
+
+def test_many_series_are_sampled_misclassified_first(content, model, three):
+    predictions, _, references = parts_of(model, three)
+    kept, _ = choose_series(predictions, 4, references, None, Limits(series=12))
+    assert len(kept) == len(set(kept.tolist())) == 12
+    wrong = np.isin(kept, predictions.wrong)
+    assert wrong.sum() == min(12, content["explorer"]["n_wrong"])
+    assert wrong.tolist() == sorted(wrong, reverse=True)
     # All of them are points, those of the explorer first.
-    assert len(found["space"]["points"]) == len(three.X_test)
-    assert found["space"]["index"][:12] == [e["index"] for e in entries]
-    assert collect(model, three.X_test, three.y_test)["explorer"] == found["explorer"]
+    shown = points_to_show(len(three.X_test), kept)
+    assert shown[:12].tolist() == kept.tolist()
+    assert sorted(shown) == list(range(len(three.X_test)))
 
 
-def test_fewer_series_are_explained_if_it_takes_long(model, three, monkeypatch):
+def test_fewer_series_are_explained_if_it_takes_long(model, three):
+    predictions, _, references = parts_of(model, three)
     n_landmarks = len(slts.summarize(model).landmark_indices)
-    monkeypatch.setattr(explorer, "FEWEST_SERIES", 5)
     for most, expected in ((20 * n_landmarks, 20), (1, 5)):
-        monkeypatch.setattr(explorer, "MOST_ALIGNMENTS", most)
-        found = collect(model, three.X_test, three.y_test)["explorer"]
-        assert len(found["entries"]) == expected
+        limits = Limits(alignments=most, fewest_series=5)
+        kept, _ = choose_series(predictions, 4, references, None, limits)
+        assert len(kept) == expected
 
 
 def test_long_series_and_many_channels_are_downsampled_and_sums_are_preserved():
@@ -500,17 +507,23 @@ def test_long_series_and_many_channels_are_downsampled_and_sums_are_preserved():
     mean = np.mean(found["importance"]["channels"], axis=0)
     largest = np.sort(np.argsort(-mean)[:MOST_CHANNELS])
     assert found["drawing"]["channels"] == largest.tolist()
-    maps = unpack(found["explorer"]["maps"])
+    maps = unpack(found["explorer"]["contributions"])
     for entry in found["explorer"]["entries"]:
         assert entry["bins"] == packing.MOST_STEPS < entry["length"]
-        drawn = maps[entry["map"] + 1].reshape(MOST_CHANNELS + 1, entry["bins"])
+        drawn = maps[entry["contributions"] + 1].reshape(MOST_CHANNELS + 1, entry["bins"])
         exact = slts.explain(model, data.X_test[entry["index"]]).contributions[0].sum()
         assert drawn.sum() == pytest.approx(exact, abs=2 * np.abs(drawn).max() / 126)
 
 
-def test_of_many_classes_the_best_are_explained(monkeypatch, model, three):
-    monkeypatch.setattr(explorer, "MOST_CLASSES", 2)
-    for entry in collect(model, three.X_test, three.y_test)["explorer"]["entries"]:
+def test_of_many_classes_the_best_are_explained(model, three):
+    predictions, rows, references = parts_of(model, three)
+    kept, n_classes = choose_series(predictions, 4, references, None, Limits(classes=2))
+    assert n_classes == 2
+    explorer = Explorer(predictions, rows, np.arange(4), references, None, n_classes)
+    similarities = references.similarities(predictions.batch[kept])
+    for index, row in zip(kept.tolist(), similarities, strict=True):
+        explorer.add(index, row)
+    for entry in explorer.entries:
         assert len(entry["classes"]) == 2
         assert {entry["predicted"], entry["truth"]} <= set(entry["classes"])
 

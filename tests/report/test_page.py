@@ -240,13 +240,13 @@ def test_many_classes_have_a_list_of_pairs_and_all_of_them_are_counted(changed):
     assert listed[: listed.index("</table>")].count("<tr>") == 1 + 1234
 
 
-def test_comparisons_are_named(three):
+def test_feature_maps_are_named(three):
     text = " ".join(render(collect(fitted("local"), three.X_test[:3], three.y_test[:3])).split())
-    listed = text[text.index('aria-label="Importance of comparisons"') :]
-    assert "values, affinity<small>the values of the channels; steps are aligned for the" in listed
-    assert "The maps belong to the comparison &ldquo;values, affinity&rdquo; (the values" in text
+    listed = text[text.index('aria-label="Importance of feature maps"') :]
+    assert "values<small>the values of the channels</small>" in listed
+    assert "They belong to the feature map &ldquo;values&rdquo; (the values of the" in text
     assert "&ldquo;constant&rdquo; is an added channel with the same value at every step." in text
-    assert "All maps have the same scale." in text
+    assert "All matrices have the same scale." in text
 
 
 def test_snippets_are_named_in_a_table(content, three):

@@ -9,7 +9,7 @@ The other files have the content of a part of the page, and the sections that sh
 
 predictions  series, predictions and statistics of both: errors, guarantee, data
 sets         prediction sets
-importance   importance of channels and comparisons, metrics
+importance   importance of channels and feature maps, metrics
 references   landmarks or training series that a model compares series with
 snippets     the strongest snippets of each class, and those that occur at a step
 explorer     explanations of single series, and series as points in similarity space

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
@@ -12,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from slts import __version__
-from slts.models.snippets import SnippetForm
+from slts.estimators.linear import LinearClassifier
+from slts.estimators.neighbours import NearestNeighbor
 from slts.quantities import count, list_first
 from slts.report.markup import Cell, Content, items, section, table
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions
+from slts.report.references import row_map_of
 from slts.series import SeriesBatch
 
 # Largest number of class names in the model card.
@@ -43,12 +46,12 @@ def card(
     n_numbers
         Numbers that the model stores, if known.
     """
-    own = type(inner)
-    facts = [["Classifier", f"{own.__module__.partition('.')[0]}.{own.__name__}"]]
+    kind = type(inner)
+    facts = [["Classifier", f"{kind.__module__.partition('.')[0]}.{kind.__name__}"]]
     facts += _facts(inner)
     if n_numbers is not None:
         facts.append(["Numbers stored", f"{n_numbers:,}"])
-    # Parameters found by a search, of scikit-learn or of the classifier itself.
+    # Parameters that were chosen by a search, of scikit-learn or of the classifier itself.
     chosen = {**getattr(model, "best_params_", {}), **getattr(inner, "best_params_", {})}
     if chosen:
         text = ", ".join(f"{name} = {value}" for name, value in chosen.items())
@@ -74,30 +77,12 @@ def card(
 
 
 def model_fingerprint(model: Any) -> str | None:
-    """Digest of the numbers that determine the predictions; None if unknown."""
-    if hasattr(model, "linear_forms"):
-        parts = []
-        for form in model.linear_forms():
-            if isinstance(form, SnippetForm):
-                parts += _numbers_of_snippets(form)
-                continue
-            parts += [form.landmarks.values, form.landmarks.offsets, form.coef]
-            parts += [form.local_metrics, form.groups, form.intercept]
-    elif hasattr(model, "training_rows_"):
-        parts = [model.training_rows_.values, model.training_rows_.offsets, model.training_codes_]
-        parts.append(getattr(model, "metric_", np.empty(0)))
-    else:
-        return None
-    return _digest([*parts, np.asarray(model.classes_)])
-
-
-def _numbers_of_snippets(form: SnippetForm) -> list[Any]:
-    snippets = form.snippets
-    scale = [snippets.scale.centre, snippets.scale.spread]
-    places = [snippets.first, snippets.channels, snippets.dilations]
-    how = [snippets.shape_only, snippets.by_strength]
-    limits = [snippets.thresholds, snippets.longest or 0]
-    return [snippets.values, *scale, *places, *how, *limits, form.coef]
+    """Digest of what determines the predictions; None if the model is not one of slts."""
+    if isinstance(model, LinearClassifier):
+        return _digest([model.model_, np.asarray(model.classes_)])
+    if isinstance(model, NearestNeighbor):
+        return _digest([model.neighbours_, np.asarray(model.classes_)])
+    return None
 
 
 def data_fingerprint(batch: SeriesBatch, labels: Any) -> str:
@@ -106,12 +91,25 @@ def data_fingerprint(batch: SeriesBatch, labels: Any) -> str:
     return _digest(parts if labels is None else [*parts, np.asarray(labels)])
 
 
-def _digest(arrays: list[Any]) -> str:
+def _digest(content: Any) -> str:
+    """Digest of dataclasses, arrays and series, without the names of channels and series."""
     digest = hashlib.sha256()
-    for array in map(np.asarray, arrays):
-        text = array.dtype.kind in "OUS"
-        content = repr(array.tolist()).encode() if text else np.ascontiguousarray(array).tobytes()
-        digest.update(f"{array.shape}".encode() + content)
+
+    def add(value: Any) -> None:
+        if isinstance(value, SeriesBatch):
+            add([value.values, value.offsets])
+        elif isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
+            digest.update(f"{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, list | tuple):
+            for item in value:
+                add(item)
+        elif is_dataclass(value):
+            for field in fields(value):
+                add(getattr(value, field.name))
+        else:
+            digest.update(repr(getattr(value, "tolist", lambda: value)()).encode())
+
+    add(content)
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -139,13 +137,13 @@ def _facts(model: Any) -> list[list[str]]:
     if hasattr(model, "n_series_in_"):
         steps = f"{model.n_series_in_:,} series with {model.n_steps_in_:,} steps in total"
         facts.append(["Trained on", steps])
-    if hasattr(model, "landmarks_") and hasattr(model, "coef_"):
-        used = int(np.count_nonzero(model.coef_.any(axis=0)))
-        chosen = f"{used} with a nonzero weight, of {len(model.landmarks_)} chosen"
+    if isinstance(model, LinearClassifier):
+        landmarks, snippets = model.model_.aligned[0], model.model_.snippets
+        chosen = f"{len(landmarks.used)} with a nonzero weight, of {landmarks.n_landmarks} chosen"
         facts.append(["Landmarks", chosen])
-    if getattr(model, "snippets_", None) is not None:
-        n_steps = count(model.snippets_.n_steps, "step")
-        facts.append(["Snippets", f"{len(model.snippets_):,}, each of {n_steps}"])
+        if snippets is not None:
+            n_steps = count(snippets.n_steps, "step")
+            facts.append(["Snippets", f"{len(snippets):,}, each of {n_steps}"])
     if hasattr(model, "reports_"):
         gap = rounded(max((report.gap for report in model.reports_), default=0.0), 2)
         unsolved = sum(not report.converged for report in model.reports_)
@@ -160,13 +158,13 @@ def _facts(model: Any) -> list[list[str]]:
 def _limits(model: Any) -> list[str]:
     """What the report does not show."""
     limits = []
-    if hasattr(model, "linear_forms"):
+    if isinstance(model, LinearClassifier):
         limits.append(
             "Contributions are exact: they show what the model used. They do not show what would "
             "happen if a channel changed in reality."
         )
-    rows = getattr(model, "row_map_", None)
-    if rows is not None and rows.settings.normalize and rows.constant is None:
+    rows = row_map_of(model)
+    if rows is not None and rows.normalize and rows.constant is None:
         limits.append(
             "Each step is scaled to unit length. The model uses the relation of the channels, not "
             "the amplitude of a step."

@@ -9,14 +9,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
+from slts.estimators.linear import LinearClassifier
 from slts.execution import progress_bar
-from slts.explanation import ModelSummary, even_choice, snippet_form, summarize
+from slts.features.explanation import ModelSummary, even_choice, summarize
 from slts.quantities import count
 from slts.report.card import card
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
 from slts.report.importance import importance, shares
 from slts.report.packing import MOST_STEPS
-from slts.report.predictions import accuracy, certificate, confusion, data_summary, predict_series
+from slts.report.predictions import (
+    Predictions,
+    accuracy,
+    certificate,
+    confusion,
+    data_summary,
+    predict_series,
+)
 from slts.report.references import References, drawing_of, references_of
 from slts.report.sets import sets_content
 from slts.report.snippets import DrawnSnippets
@@ -73,10 +81,12 @@ def collect(
     predictions = None if X is None else predict_series(inner, X, y, ids, groups)
     batch = None if predictions is None else predictions.batch
     channel_names = _channel_names(inner, batch)
-    summary = _summary(inner, batch)
-    draw, note = drawing_of(inner, getattr(inner, "landmarks_", None) if batch is None else batch)
-    references, form = references_of(inner, draw), snippet_form(inner)
-    snippets = None if form is None else DrawnSnippets(inner, form)
+    summary = snippets = None
+    if isinstance(inner, LinearClassifier):
+        summary = _summary(inner, batch)
+        snippets = DrawnSnippets(inner) if inner.model_.snippets is not None else None
+    draw, note = drawing_of(inner, batch)
+    references = references_of(inner, draw)
     rows = None if batch is None else draw(batch)
     channels = _drawn_channels(summary, rows, references, len(channel_names))
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
@@ -85,12 +95,8 @@ def collect(
     of_series = dict.fromkeys(("confusion", "sets", "space", "explorer", "data"))
     if predictions is not None and rows is not None:
         kept, most_classes = choose_series(predictions, len(channels), references, snippets)
-        if references is not None:
-            # The series of the explorer come first.
-            shown = points_to_show(len(rows), kept)
-            similarities = references.similarities(predictions.batch[shown])
-            of_series["space"] = similarity_space(predictions, shown, similarities, references)
         explorer = Explorer(predictions, rows, channels, references, snippets, most_classes)
+        similarities, of_series["space"] = _space(predictions, kept, references)
         with progress_bar("Explaining", show=verbose) as progress:
             for k, index in enumerate(kept.tolist()):
                 explorer.add(index, None if similarities is None else similarities[k])
@@ -101,7 +107,8 @@ def collect(
             "explorer": explorer.content(),
             "data": data_summary(predictions),
         }
-    n_numbers = _n_numbers(inner, summary)
+    figures = _figures(predictions, references, snippets)
+    figures |= {"n_classes": len(classes), "n_channels": len(channel_names)}
     n_decisions = 0 if summary is None else len(summary.classes)
     return {
         "title": title or f"{name}: {len(classes)} classes, {count(len(channel_names), 'channel')}",
@@ -113,28 +120,40 @@ def collect(
             "channels": channel_names,
         },
         "labels": classes if predictions is None else predictions.label_names,
-        "drawing": {
-            "channels": channels.tolist(),
-            "most_steps": MOST_STEPS,
-            "note": note,
-        },
-        "summary": {
-            "n_series": None if batch is None else len(batch),
-            "n_classes": len(classes),
-            "n_channels": len(channel_names),
-            "n_seen": None if predictions is None else predictions.n_seen,
-            "accuracy": None if predictions is None else accuracy(predictions),
-            "n_references": None if references is None else len(references.indices),
-            "n_snippets": None if snippets is None else len(snippets.form.snippets),
-            "n_numbers": n_numbers,
-        },
+        "drawing": {"channels": channels.tolist(), "most_steps": MOST_STEPS, "note": note},
+        "summary": figures,
         **of_series,
         "certificate": certificate(model, predictions),
         "importance": importance(inner, summary, channel_names),
         # After the explorer, which numbers references and snippets too.
         "references": None if references is None else references.content(similarities, channels),
         "snippets": None if snippets is None else snippets.content(predictions),
-        "card": card(model, inner, predictions, n_numbers),
+        "card": card(model, inner, predictions, figures["n_numbers"]),
+    }
+
+
+def _space(
+    predictions: Predictions, kept: IntArray, references: References | None
+) -> tuple[FloatArray | None, dict[str, Any] | None]:
+    """Similarities of the series that are points, those of the explorer first, and the points."""
+    if references is None:
+        return None, None
+    shown = points_to_show(len(predictions.batch), kept)
+    similarities = references.similarities(predictions.batch[shown])
+    return similarities, similarity_space(predictions, shown, similarities, references)
+
+
+def _figures(
+    predictions: Predictions | None, references: References | None, snippets: DrawnSnippets | None
+) -> dict[str, Any]:
+    """Numbers of series, references, snippets and stored numbers, and the accuracy."""
+    return {
+        "n_series": None if predictions is None else len(predictions.batch),
+        "n_seen": None if predictions is None else predictions.n_seen,
+        "accuracy": None if predictions is None else accuracy(predictions),
+        "n_references": None if references is None else len(references.indices),
+        "n_snippets": None if snippets is None else len(snippets.snippets),
+        "n_numbers": None if references is None else references.n_numbers,
     }
 
 
@@ -143,14 +162,12 @@ def _channel_names(model: Any, batch: SeriesBatch | None) -> list[str]:
     names = names or getattr(model, "channel_names_in_", None)
     if names is not None:
         return list(names)
-    n_known = getattr(model, "n_channels_in_", getattr(model, "n_features_in_", 0))
-    return [f"channel {k}" for k in range(n_known if batch is None else batch.n_channels)]
+    n_trained = getattr(model, "n_channels_in_", getattr(model, "n_features_in_", 0))
+    return [f"channel {k}" for k in range(n_trained if batch is None else batch.n_channels)]
 
 
-def _summary(model: Any, batch: SeriesBatch | None) -> ModelSummary | None:
-    """Summary over the series, or over an even selection of many; None for other models."""
-    if not hasattr(model, "linear_forms"):
-        return None
+def _summary(model: LinearClassifier, batch: SeriesBatch | None) -> ModelSummary:
+    """Summary over the series, or over an even selection of many."""
     if batch is not None:
         batch = batch[even_choice(len(batch), _MOST_AVERAGED)]
     return summarize(model, batch, n_jobs=model.n_jobs)
@@ -169,11 +186,3 @@ def _drawn_channels(
         drawn = references.rows if rows is None and references is not None else rows
         weight = np.ones(n_channels) if drawn is None else drawn.values.std(axis=0)
     return np.sort(np.argsort(-weight[:n_channels], kind="stable")[:MOST_CHANNELS])
-
-
-def _n_numbers(model: Any, summary: ModelSummary | None) -> int | None:
-    """Numbers that the model stores; None if unknown."""
-    if summary is not None:
-        return summary.n_numbers
-    stored = getattr(model, "training_rows_", None)
-    return None if stored is None else stored.values.size + np.size(getattr(model, "metric_", ()))

@@ -26,18 +26,35 @@ from slts.report.references import STRONGEST, Explained, References
 from slts.report.snippets import AT_STEP, DrawnSnippets, Occurring
 from slts.series import SeriesBatch
 
-# Limits of the explorer: number of series, and their size in bytes.
-MOST_SERIES = 500
-MOST_BYTES = 4_000_000
-# Classes explained for one series: the predicted, the true and those with the next best scores.
-# The number is reduced if fewer than ENOUGH_SERIES would fit.
-MOST_CLASSES, FEWEST_CLASSES, ENOUGH_SERIES = 12, 3, 200
-# Alignments for all explanations; each takes about 0.03 ms. FEWEST_SERIES are always explained.
-MOST_ALIGNMENTS, FEWEST_SERIES = 300_000, 50
 # Points in similarity space.
 MOST_POINTS = 1500
 # Size of a series without its arrays: names, numbers, paths.
 _BASE_BYTES = 900
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the explorer.
+
+    Attributes
+    ----------
+    series, n_bytes
+        Number of series, and their size.
+    classes, fewest_classes, enough_series
+        Classes explained for one series: the predicted, the true and those with the next best
+        scores. The number is reduced if fewer than `enough_series` would fit.
+    alignments, fewest_series
+        Alignments for all explanations; each takes about 0.03 ms. So many series are always
+        explained.
+    """
+
+    series: int = 500
+    n_bytes: int = 4_000_000
+    classes: int = 12
+    fewest_classes: int = 3
+    enough_series: int = 200
+    alignments: int = 300_000
+    fewest_series: int = 50
 
 
 def choose_series(
@@ -45,6 +62,7 @@ def choose_series(
     n_channels: int,
     references: References | None,
     snippets: DrawnSnippets | None,
+    limits: Limits = Limits(),
 ) -> tuple[IntArray, int]:
     """Series for the explorer, misclassified series first, and the number of classes to explain."""
     n_alignments = 1 if references is None else max(1, references.n_alignments)
@@ -53,19 +71,20 @@ def choose_series(
         n_alignments += snippets.n_alignments
         # Values, their sum and numbers of two bytes.
         at_step = AT_STEP + 1 + 2 * AT_STEP
-    most = min(MOST_SERIES, max(FEWEST_SERIES, MOST_ALIGNMENTS // n_alignments))
+    most = min(limits.series, max(limits.fewest_series, limits.alignments // n_alignments))
     steps = np.array([Bins(int(n)).count for n in predictions.batch.lengths])
     decisions = predictions.decisions
-    n_classes = 0 if decisions is None else min(decisions.shape[1], MOST_CLASSES)
+    n_classes = 0 if decisions is None else min(decisions.shape[1], limits.classes)
 
     def sizes(n_classes: int) -> IntArray:
         numbers = steps * (n_classes * (n_channels + STRONGEST + at_step) + 2 * n_channels)
         return _BASE_BYTES + numbers * 4 // 3 + n_classes * STRONGEST * 40
 
-    share = min(1.0, ENOUGH_SERIES / len(steps))
-    while n_classes > FEWEST_CLASSES and share * sizes(n_classes).sum() > MOST_BYTES:
+    share = min(1.0, limits.enough_series / len(steps))
+    while n_classes > limits.fewest_classes and share * sizes(n_classes).sum() > limits.n_bytes:
         n_classes -= 1
-    return series_to_keep(predictions.wrong, sizes(n_classes), most=most), n_classes
+    kept = series_to_keep(predictions.wrong, sizes(n_classes), most=most, budget=limits.n_bytes)
+    return kept, n_classes
 
 
 @dataclass(eq=False)
@@ -96,7 +115,7 @@ class Explorer:
     most_classes: int
     entries: list[dict[str, Any]] = field(default_factory=list)
     _drawn: list[FloatArray] = field(default_factory=list)
-    _maps: list[FloatArray] = field(default_factory=list)
+    _contributions: list[FloatArray] = field(default_factory=list)
     _by_step: list[FloatArray] = field(default_factory=list)
     _times: list[FloatArray] = field(default_factory=list)
     _occurring: list[Occurring] = field(default_factory=list)
@@ -125,8 +144,9 @@ class Explorer:
         if self.references is not None and similarities is not None:
             classes = self._classes(index)
             series = predictions.batch[index : index + 1]
-            found = self.references.explain(series[0], classes, similarities)
-            entry |= {"classes": classes.tolist(), **self._explained(found, self.references, bins)}
+            explained = self.references.explain(series, classes, similarities)
+            entry |= {"classes": classes.tolist()}
+            entry |= self._explained(explained, self.references, bins)
             if self.snippets is not None:
                 occurring = self.snippets.occurring(series, classes, bins)
                 entry["snippets"] = rounded(occurring.totals.sum(axis=1))
@@ -139,11 +159,11 @@ class Explorer:
             "n_given": len(self.predictions.batch),
             "n_wrong": len(self.predictions.wrong),
             "labelled": self.predictions.truth is not None,
-            "has_maps": bool(self._maps),
+            "has_contributions": bool(self._contributions),
             "entries": self.entries,
             "rows": pack(self._drawn, bits=16),
             "times": pack(self._times, bits=16) if self._times else None,
-            "maps": pack(self._maps, bits=8),
+            "contributions": pack(self._contributions, bits=8),
             "by_step": pack(self._by_step, bits=8),
             "occurring": None
             if self.snippets is None
@@ -167,25 +187,26 @@ class Explorer:
         chosen += np.argsort(-scores[index], kind="stable").tolist()
         return np.sort(list(dict.fromkeys(chosen))[: self.most_classes])
 
-    def _explained(self, found: Explained, references: References, bins: Bins) -> dict[str, Any]:
+    def _explained(self, parts: Explained, references: References, bins: Bins) -> dict[str, Any]:
         number, lengths = references.number, references.rows.lengths.tolist()
         entry: dict[str, Any] = {
             "strongest": [
-                [[number(j), rounded(value)] for j, value in one.items()] for one in found.strongest
+                [[number(j), rounded(value)] for j, value in one.items()] for one in parts.strongest
             ],
             "paths": {
                 str(number(j)): pack_path(bin_path(path, bins, Bins(lengths[j])))
-                for j, path in found.paths.items()
+                for j, path in parts.paths.items()
             },
         }
-        if found.contributions is not None:
-            entry["map"] = len(self._maps)
-            entry["offset"] = rounded(found.offset)
-            entry["intercept"] = rounded(found.intercept)
-            entry["rest"] = rounded(found.rest)
+        if parts.contributions is not None:
+            entry["contributions"] = len(self._contributions)
+            entry["offset"] = rounded(parts.offset)
+            entry["intercept"] = rounded(parts.intercept)
+            entry["rest"] = rounded(parts.rest)
             # Channel by channel, because packing preserves sums of consecutive entries.
-            self._maps += [bins.sums(self._drawn_terms(terms)).T for terms in found.contributions]
-            self._by_step.append(np.array([bins.sums(terms) for terms in found.by_step]))
+            terms = map(self._drawn_terms, parts.contributions)
+            self._contributions += [bins.sums(of_class).T for of_class in terms]
+            self._by_step.append(np.array([bins.sums(terms) for terms in parts.by_step]))
         return entry
 
     def _drawn_terms(self, terms: FloatArray) -> FloatArray:
@@ -235,9 +256,9 @@ def similarity_space(
     points = pca.fit_transform(similarities)
     if not pca.explained_variance_.sum() > 0:
         return None
-    rings, ring_labels, landmarks = None, None, references.landmarks
-    if landmarks is not None and len(landmarks):
-        rings = rounded(pca.transform(references.similarities(landmarks)))
+    rings = ring_labels = None
+    if references.rings is not None and len(references.rings):
+        rings = rounded(pca.transform(references.similarities(references.rings)))
         ring_labels = list(map(references.model.series_class, references.indices.tolist()))
     truth, predicted = predictions.truth, predictions.predicted
     return {
@@ -253,7 +274,7 @@ def similarity_space(
 
 
 def series_to_keep(
-    wrong: IntArray, sizes: IntArray, *, most: int, budget: int = MOST_BYTES
+    wrong: IntArray, sizes: IntArray, *, most: int, budget: int = Limits.n_bytes
 ) -> IntArray:
     """Series for the explorer: misclassified series first, then a random choice with fixed seed.
 
@@ -327,7 +348,7 @@ def explorer_section(content: Content) -> str:
         notes=" ".join(notes),
         values="Probabilities" if has_probabilities else "Scores",
         choose="" if no_references else ": choose a class to explain",
-        no_map="" if explorer["has_maps"] else "hidden",
+        no_map="" if explorer["has_contributions"] else "hidden",
         no_snippets="hidden" if content["snippets"] is None else "",
         no_alignment="hidden" if no_references else "",
         not_alone="" if no_references else "hidden",

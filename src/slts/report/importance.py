@@ -1,4 +1,4 @@
-"""Importance of channels and comparisons, and the learned metrics: content and section."""
+"""Importance of channels and feature maps, and the learned metrics: content and section."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.explanation import ModelSummary, landmark_forms
-from slts.models.linear_form import LinearForm
+from slts.estimators.linear import LinearClassifier
+from slts.estimators.neighbours import NearestNeighbor
+from slts.features.explanation import ModelSummary, class_metrics
 from slts.report.markup import MOST_COLUMNS, Cell, Content, meter, percent, section, table
 from slts.report.packing import rounded
 
-# Representations and objectives in words.
+# Feature maps in words.
 _WORDS = {
     "values": "the values of the channels",
     "changes": "the values and their changes from step to step",
-    "levels": "how far values exceed levels of their channel, and how that changes",
-    "affinity": "steps are aligned for the largest similarity",
-    "cost": "steps are aligned for the smallest distance",
     "snippets": "how often short parts of training series occur",
 }
 
 
 def importance(model: Any, summary: ModelSummary | None, channels: list[str]) -> dict[str, Any]:
-    """Importance of channels and comparisons, and the metrics to draw.
+    """Importance of channels and feature maps, and the metrics to draw.
 
     Parameters
     ----------
@@ -42,29 +40,31 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
         ``channels`` has one row of shares per decision value, or is None if decisions are not sums
         over channels. ``metrics`` is empty if the model has no learned metric.
     """
-    by_channel = by_comparison = comparison = None
+    by_channel = by_map = metric_map = None
     metrics: list[dict[str, Any]] = []
     names = [*channels, "constant"]
     if summary is not None:
-        forms = landmark_forms(model)
-        # Rows that are channels, not principal components, if there are any.
-        form = next((form for form in forms if not form.has_components), forms[0])
-        metrics = _class_metrics(form)
+        aligned = model.model_.aligned
+        # Rows that are channels, if there are any.
+        named = (k for k, one in enumerate(aligned) if one.row_map.row_names(channels))
+        drawn = next(named, 0)
+        metrics, row_map = _class_metrics(model, drawn), aligned[drawn].row_map
         by_channel = rounded(shares(summary.channel_importance))
-        if len(summary.comparison_names) > 1:
-            means = rounded(shares(summary.comparison_importance).mean(axis=0))
-            by_comparison = list(map(list, zip(summary.comparison_names, means, strict=True)))
-            comparison = form.name
-        if form.has_components or form.landmarks.n_channels > len(names):
-            names = [f"feature {u}" for u in range(form.landmarks.n_channels)]
-    elif hasattr(model, "metric_"):
-        metrics = [{"decision": None, "part": None, "values": rounded(model.metric_, 3)}]
+        if len(summary.map_names) > 1:
+            means = rounded(shares(summary.map_importance).mean(axis=0))
+            by_map = list(map(list, zip(summary.map_names, means, strict=True)))
+            metric_map = aligned[drawn].name
+        n_rows = aligned[drawn].shape[2]
+        names = row_map.row_names(channels) or [f"feature {u}" for u in range(n_rows)]
+    elif isinstance(model, NearestNeighbor) and model.neighbours_.metric is not None:
+        values = rounded(model.neighbours_.metric, 3)
+        metrics = [{"decision": None, "part": None, "values": values}]
     return {
         "channels": by_channel,
-        "comparisons": by_comparison,
+        "feature_maps": by_map,
         "metrics": metrics,
         "metric_channels": names[: len(metrics[0]["values"])] if metrics else [],
-        "metric_comparison": comparison if metrics else None,
+        "metric_map": metric_map if metrics else None,
     }
 
 
@@ -74,28 +74,27 @@ def shares(values: FloatArray) -> FloatArray:
     return np.asarray(values / np.where(totals > 0, totals, 1.0))
 
 
-def _class_metrics(form: LinearForm) -> list[dict[str, Any]]:
-    """The metrics of each decision value for the landmarks of its own class, by phase.
+def _class_metrics(model: LinearClassifier, feature_map: int) -> list[dict[str, Any]]:
+    """The metrics of each decision value for the landmarks of its class, by phase.
 
     Metrics of one decision value stand side by side on the page, distinguished by ``part``.
     """
-    metrics = form.local_metrics
-    n_decisions, _, n_phases, d, _ = metrics.shape
-    if np.array_equal(metrics, np.broadcast_to(np.eye(d), metrics.shape)):
+    metrics = [class_metrics(model, label, feature_map) for label in model.positive_classes_]
+    if all((values == np.eye(len(values))).all() for phases in metrics for values in phases):
         return []
     return [
         {
             "decision": decision,
-            "part": None if n_phases == 1 else f"phase {phase + 1} of {n_phases}",
-            "values": rounded(metrics[decision, form.own_group(decision), phase], 3),
+            "part": None if len(phases) == 1 else f"phase {phase + 1} of {len(phases)}",
+            "values": rounded(values, 3),
         }
-        for decision in range(n_decisions)
-        for phase in range(n_phases)
+        for decision, phases in enumerate(metrics)
+        for phase, values in enumerate(phases)
     ]
 
 
 def importance_section(content: Content) -> str:
-    """Importance of channels and comparisons, and the container of the metrics."""
+    """Importance of channels and feature maps, and the container of the metrics."""
     found = content["importance"]
     if found["channels"] is None and not found["metrics"]:
         return ""
@@ -103,8 +102,8 @@ def importance_section(content: Content) -> str:
     if found["channels"] is not None:
         story, listing = _channels(content)
         tables.append(listing)
-    if found["comparisons"]:
-        tables.append(_comparisons(found["comparisons"]))
+    if found["feature_maps"]:
+        tables.append(_feature_maps(found["feature_maps"]))
     return section(
         "importance",
         story=story,
@@ -147,35 +146,29 @@ def _channels(content: Content) -> tuple[str, str]:
     return f"<p>{story}{average}: {percent(mean[top])} of all contributions.</p>", listing
 
 
-def _comparisons(comparisons: list[list[Any]]) -> str:
-    peak = max(share for _, share in comparisons) or 1.0
+def _feature_maps(importance: list[list[Any]]) -> str:
+    peak = max(share for _, share in importance) or 1.0
     rows = [
         [
-            Cell(f"{escape(name)}<small>{_words(name)}</small>", "about"),
+            Cell(f"{escape(name)}<small>{_WORDS[name]}</small>", "about"),
             Cell(meter(share / peak, f"{100 * share:.1f}"), "total left"),
         ]
-        for name, share in comparisons
+        for name, share in importance
     ]
     caption = (
-        "The model compares series in several ways, each with its own alignments and metrics. "
-        "Share of each comparison in the decision values, in percent."
+        "The model compares series in several ways, its feature maps. Share of each feature map in "
+        "the decision values, in percent."
     )
-    return table("Importance of comparisons", rows, css="tint", caption=caption)
-
-
-def _words(comparison: str) -> str:
-    """What is compared, and how steps are aligned, in words."""
-    what, _, objective = comparison.partition(", ")
-    return "; ".join(_WORDS[part] for part in (what, objective) if part in _WORDS)
+    return table("Importance of feature maps", rows, css="tint", caption=caption)
 
 
 def _about_metrics(importance: Content) -> str:
-    metrics, name = importance["metrics"], importance["metric_comparison"]
+    metrics, name = importance["metrics"], importance["metric_map"]
     sentences = [section("one_metric" if metrics[0]["decision"] is None else "metric_of_a_class")]
     if any(metric["part"] is not None for metric in metrics):
         sentences.append(section("metrics_of_phases"))
     if name is not None:
-        sentences.append(section("metrics_of_comparison", name=escape(name), words=_words(name)))
+        sentences.append(section("metrics_of_map", name=escape(name), words=_WORDS[name]))
     if "constant" in importance["metric_channels"]:
         sentences.append(section("constant_channel"))
     return " ".join(sentences)

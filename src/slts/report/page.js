@@ -98,7 +98,7 @@
   };
   const referenceRows = references && opened(references.rows);
   const entryRows = explorer && opened(explorer.rows);
-  const entryMaps = explorer && opened(explorer.maps);
+  const entryContributions = explorer && opened(explorer.contributions);
   const entryTimes = explorer && explorer.times && opened(explorer.times);
   const entrySteps = explorer && opened(explorer.by_step);
   const snippetRows = snippets && openedRows(snippets.values, snippets.channels.map((own) => own.length));
@@ -237,16 +237,16 @@
     place.after(more);
   };
 
-  // ---- metric maps ----
-  const drawMaps = () => {
-    const place = byId("maps");
+  // ---- metrics ----
+  const drawMetrics = () => {
+    const place = byId("metrics");
     if (!place) return;
     const name = (u) => importance.metric_channels[u];
-    const peak = importance.metrics.reduce((most, map) => Math.max(most, ...map.values.map(largest)), 0);
+    const peak = importance.metrics.reduce((most, metric) => Math.max(most, ...metric.values.map(largest)), 0);
     const letters = Math.min(12, Math.max(...importance.metric_channels.map((text) => text.length)));
-    const figureOf = (map, title) => {
-      const d = map.values.length;
-      // Names need 12 pixels each. Those of a large map are left out at regular distances.
+    const figureOf = (metric, title) => {
+      const d = metric.values.length;
+      // Names need 12 pixels each. Those of a large matrix are left out at regular distances.
       const cell = Math.max(180 / d, d <= 24 ? 12 : 7);
       const every = Math.ceil(12 / cell);
       const margin = 8 + 6.2 * letters;
@@ -257,8 +257,8 @@
         return [s("text", { class: "small", x: margin - 5, y: middle + 4, "text-anchor": "end" }, clip(name(u), letters)),
           s("text", { class: "small", "text-anchor": "end", transform: `translate(${margin + middle + 4} ${box.height + 6}) rotate(-90)` }, clip(name(u), letters))];
       });
-      const value = (r, c) => map.values[r][c];
-      const pairs = map.values.flatMap((row, r) => row.map((v, c) => [v, r, c]));
+      const value = (r, c) => metric.values[r][c];
+      const pairs = metric.values.flatMap((row, r) => row.map((v, c) => [v, r, c]));
       const most = pairs.reduce((best, pair) => (pair[0] > best[0] ? pair : best));
       const least = pairs.reduce((best, pair) => (pair[0] < best[0] ? pair : best));
       const pairName = (pair) => (pair[1] === pair[2] ? name(pair[1]) : `${name(pair[1])} with ${name(pair[2])}`);
@@ -270,25 +270,25 @@
         h("span", { class: "key for" }), pairName(most), h("br"), h("span", { class: "key against" }), pairName(least)));
     };
     const scale = h("div", { class: "scale" }, number(-peak), h("i"), number(peak));
-    scale.setAttribute("aria-label", `Scale of all maps: from ${number(-peak)} to ${number(peak)}`);
+    scale.setAttribute("aria-label", `Scale of all matrices: from ${number(-peak)} to ${number(peak)}`);
     scale.setAttribute("role", "img");
     place.append(scale);
-    const label = (map) => (map.decision === null ? "all classes" : nameOfDecision(map.decision));
-    const parts = importance.metrics.some((map) => map.part !== null);
+    const label = (metric) => (metric.decision === null ? "all classes" : nameOfDecision(metric.decision));
+    const parts = importance.metrics.some((metric) => metric.part !== null);
     if (!parts) {
-      const grid = h("div", { class: "maps" });
+      const grid = h("div", { class: "matrices" });
       place.append(grid);
-      inPortions(grid, importance.metrics.map((map) => () => figureOf(map, label(map))), 12, "maps");
+      inPortions(grid, importance.metrics.map((metric) => () => figureOf(metric, label(metric))), 12, "matrices");
       return;
     }
-    // Several metrics per class: one row of maps per class.
-    const decisions = [...new Set(importance.metrics.map((map) => map.decision))];
-    const groups = h("div");
-    place.append(groups);
-    inPortions(groups, decisions.map((decision) => () => {
-      const own = importance.metrics.filter((map) => map.decision === decision);
-      return h("div", { class: "gallery" }, h("h3", null, capital(label(own[0]))),
-        h("div", { class: "row" }, own.map((map) => figureOf(map, map.part === null ? label(map) : map.part))));
+    // Several metrics per class: one row of matrices per class.
+    const decisions = [...new Set(importance.metrics.map((metric) => metric.decision))];
+    const rows = h("div");
+    place.append(rows);
+    inPortions(rows, decisions.map((decision) => () => {
+      const phases = importance.metrics.filter((metric) => metric.decision === decision);
+      return h("div", { class: "gallery" }, h("h3", null, capital(label(phases[0]))),
+        h("div", { class: "row" }, phases.map((metric) => figureOf(metric, metric.part === null ? label(metric) : metric.part))));
     }), 12, "classes");
   };
 
@@ -299,7 +299,7 @@
     const textOf = references.weighted ? signedPercent : brief;
     // Weights of a class sum to 1. Effects are compared between classes.
     const peakOfAll = largest(references.gallery.flatMap((row) => row.effect)) || 1;
-    const groups = references.gallery.map((row) => () => {
+    const classes = references.gallery.map((row) => () => {
       const c = row.class;
       const lead = leading(c);
       const peak = references.weighted ? largest(row.effect) || 1 : peakOfAll;
@@ -323,7 +323,7 @@
           h("br"), ...lead.flatMap((k, place) => [place ? ", " : "", h("span", { class: `ink-${place}` }, clip(channelName(k), 24))]))),
         h("div", { class: "row" }, cards));
     });
-    inPortions(place, groups, 12, "classes");
+    inPortions(place, classes, 12, "classes");
   };
 
   // ---- snippets ----
@@ -395,7 +395,7 @@
     const rows = openedRows(snippets.example_rows, items.map((item) => snippets.channels[item.snippet].length));
     const added = opened(snippets.example_added);
     let count = 0;
-    const groups = snippets.gallery.map((sides, decision) => {
+    const classes = snippets.gallery.map((sides, decision) => {
       const peak = largest([...sides.for, ...sides.against].map((item) => item.weight)) || 1;
       const name = classed(model.classes[model.decision_classes[decision]]);
       const makers = ["for", "against"].map((side) => sides[side].map((item) => {
@@ -417,7 +417,7 @@
           h("h4", null, h("span", { class: `key ${k ? "against" : "for"}` }), k === 0 ? `for ${name}` : twoClasses ? `for ${classed(model.classes[0])}` : `against ${name}`),
           side.length ? side.map((make) => make()) : h("p", { class: "note" }, "none")))));
     });
-    inPortions(place, groups, 3, "classes");
+    inPortions(place, classes, 3, "classes");
   };
 
   // ---- similarity space ----
@@ -567,10 +567,10 @@
         entry.id, h("span", { class: isWrong(entry) ? "miss" : null }, verdictOf(entry.truth, entry.predicted) + sure));
       return node;
     };
-    const groups = explorer.labelled
+    const parts = explorer.labelled
       ? [["Misclassified", shown.filter((k) => isWrong(entryOf(k)))], ["Correct", shown.filter((k) => !isWrong(entryOf(k)))]]
       : [["Series", shown]];
-    list.replaceChildren(...groups.filter(([, members]) => members.length).flatMap(([name, members]) =>
+    list.replaceChildren(...parts.filter(([, members]) => members.length).flatMap(([name, members]) =>
       [h("li", { class: "head", role: "presentation" }, `${name} (${members.length})`), ...members.map(option)]));
     if (!shown.length) list.append(h("li", { class: "head", role: "presentation" }, "No series has this name or class."));
     list.dataset.order = shown.join(" ");
@@ -723,9 +723,9 @@
 
   const drawMap = (entry) => {
     const place = byId("map");
-    if (!place || entry.map === undefined) return;
+    if (!place || entry.contributions === undefined) return;
     const slot = entry.classes.indexOf(chosenClass);
-    const values = entryMaps(entry.map + slot);
+    const values = entryContributions(entry.contributions + slot);
     const steps = entry.bins;
     const rows = values.length / steps;
     const name = classed(model.classes[chosenClass]);
@@ -782,7 +782,7 @@
   /** Two sums that give the decision value: by steps and channels, and by landmarks and snippets. */
   const drawLedger = (entry) => {
     const place = byId("ledger");
-    if (!place || entry.map === undefined) return;
+    if (!place || entry.contributions === undefined) return;
     const slot = entry.classes.indexOf(chosenClass);
     const name = classed(model.classes[chosenClass]);
     byId("h-ledger").textContent = `How the decision value of ${name} adds up`;
@@ -791,7 +791,7 @@
     const [cellsSum, offset, intercept] = [score - entry.offset[slot], entry.offset[slot], entry.intercept[slot]];
     const listed = strongest.map(([j, value]) => [nameOfReference(j), value]);
     const sums = [
-      ["By step and channel", [["all cells of the map", cellsSum], ["offset", offset]]],
+      ["By step and channel", [["all steps and channels", cellsSum], ["offset", offset]]],
       [entry.snippets ? "By landmark and snippet" : "By landmark", [...listed, ["all other landmarks", entry.rest[slot]],
         ...(entry.snippets ? [["all snippets", entry.snippets[slot]]] : []), ["intercept", intercept]]],
     ];
@@ -948,8 +948,8 @@
     if (neighbours) {
       words.textContent = `${capital(whose)}: nearness ${number(value)}. Lines connect aligned steps.`;
     } else {
-      const where = importance.comparisons
-        ? `steps aligned in the comparison “${importance.comparisons[0][0]}” and show its contributions` : "aligned steps";
+      const where = importance.feature_maps
+        ? `steps aligned in the feature map “${importance.feature_maps[0][0]}” and show its contributions` : "aligned steps";
       words.replaceChildren(`Lines connect ${where}: `, ...keyOfColours(name), "Thicker lines have larger contributions. ",
         `${capital(whose)} contributes ${plus(value)}.`);
     }
@@ -1033,7 +1033,7 @@
     update();
   });
 
-  drawMaps();
+  drawMetrics();
   drawGallery();
   drawSnippets();
   if (explorer) startExplorer();

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
+from slts.estimators.base import SeriesClassifier
 from slts.estimators.training_data import check_groups, unknown_labels
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_copies
@@ -105,7 +106,7 @@ def predict_series(
         Group of each series, if there are any.
     """
     # A pipeline may accept only the form of X that it was fitted on.
-    direct = hasattr(model, "check_series")
+    direct = isinstance(model, SeriesClassifier)
     batch = model.check_series(X) if direct else as_series(X)
     if len(batch) == 0:
         raise DataError("X is empty: a report needs at least one series, or X=None.")
@@ -113,7 +114,7 @@ def predict_series(
         check_one_per_series(len(batch), ids, "ids", "ids")
     if ids is not None or batch.series_names is None:
         batch = batch.named(range(len(batch)) if ids is None else ids)
-    given = batch if direct else X
+    X = batch if direct else X
     classes = model.classes_.tolist()
     labels = truth = None
     unknown: list[Any] = []
@@ -123,7 +124,7 @@ def predict_series(
         unknown = unknown_labels(np.unique(labels), model.classes_)
         position = {c: k for k, c in enumerate([*classes, *unknown])}
         truth = np.array([position[c] for c in labels.tolist()], dtype=np.int64)
-    predicted, decisions, probabilities = outputs = _outputs(model, given)
+    predicted, decisions, probabilities = outputs = _outputs(model, X)
     decisions = None if decisions is None else two_sided(decisions)
     if decisions is not None and decisions.shape[1] != len(classes):
         # One-vs-one decision values do not belong to single classes.
@@ -138,24 +139,23 @@ def predict_series(
         probabilities=probabilities,
         outputs=outputs,
         ids=list(batch.series_names or ()),
-        copies=find_copies(model, given),
+        copies=find_copies(model, X),
         groups=None if groups is None else check_groups(groups, len(batch)),
     )
 
 
-def _outputs(model: Any, given: Any) -> Predicted:
+def _outputs(model: Any, X: Any) -> Predicted:
     """Predicted classes, decision values and probabilities, None where there are none."""
-    if hasattr(model, "outputs"):
-        found: Predicted = model.outputs(given)
-        return found
+    if isinstance(model, SeriesClassifier):
+        return model.outputs(X)
     decisions = probabilities = None
     if hasattr(model, "decision_function"):
-        decisions = np.asarray(model.decision_function(given), dtype=np.float64)
+        decisions = np.asarray(model.decision_function(X), dtype=np.float64)
     if hasattr(model, "predict_proba"):
         # A classifier fitted without calibration raises NotFittedError.
         with suppress(NotFittedError):
-            probabilities = np.asarray(model.predict_proba(given), dtype=np.float64)
-    return np.asarray(model.predict(given)), decisions, probabilities
+            probabilities = np.asarray(model.predict_proba(X), dtype=np.float64)
+    return np.asarray(model.predict(X)), decisions, probabilities
 
 
 def accuracy(predictions: Predictions) -> dict[str, Any] | None:
@@ -171,8 +171,10 @@ def accuracy(predictions: Predictions) -> dict[str, Any] | None:
     if groups is not None:
         mean, n_groups = mean_over_groups(predictions.truth == predictions.predicted, groups)
         low, high = group_accuracy_interval(mean, n_groups)
-    found = {"value": correct / n, "correct": correct, "n": n, "low": low, "high": high}
-    return found | {"n_groups": n_groups}
+    return {
+        "value": correct / n, "correct": correct, "n": n, "low": low, "high": high,
+        "n_groups": n_groups,
+    }  # fmt: skip
 
 
 def confusion(predictions: Predictions, n_classes: int) -> dict[str, Any] | None:

@@ -11,7 +11,10 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.explanation import explain_with, landmark_effects, landmark_forms
+from slts.estimators.linear import LinearClassifier
+from slts.estimators.neighbours import NearestNeighbor
+from slts.features.explanation import explain, landmark_effects
+from slts.features.row_map import RowMap
 from slts.report.importance import shares
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, clock, pack, rounded
@@ -49,8 +52,8 @@ class Explained:
     rest
         The value of all references that are not in `strongest`, shape (classes,).
     by_step
-        Contributions of the steps through each reference in `strongest`, class by class. With
-        several comparisons, they belong to the first one, like the paths.
+        Contributions of the steps through each reference in `strongest`, class by class. They
+        belong to the first feature map, like the paths.
     """
 
     strongest: list[dict[int, float]]
@@ -80,28 +83,38 @@ class References:
     ----------
     landmarks
         The references as series; None if the model does not store them.
+    rings
+        Those that are drawn in similarity space: landmarks, but not all training series.
     """
 
     kind: str
     landmarks: SeriesBatch | None = None
+    rings: SeriesBatch | None = None
 
     def __init__(self, model: Any, rows: SeriesBatch, indices: IntArray, n_alignments: int) -> None:
         self.model, self.rows, self.indices = model, rows, indices
         self.n_alignments = n_alignments
         self._numbers: dict[int, int] = {}
 
+    @property
+    def n_numbers(self) -> int:
+        """Number of stored numbers."""
+        raise NotImplementedError
+
     def number(self, reference: int) -> int:
         """The number of a reference on the page, in order of appearance."""
         return self._numbers.setdefault(reference, len(self._numbers))
 
     def similarities(self, batch: SeriesBatch) -> FloatArray:
-        """The model's own features: `transform`, or similarities to all training series."""
+        """The features of a model: `transform`, or nearness to all training series."""
         model = self.model
-        found = model.transform(batch) if hasattr(model, "transform") else model.nearness(batch)
-        return np.asarray(found)
+        features = model.transform if hasattr(model, "transform") else model.nearness
+        return np.asarray(features(batch))
 
-    def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
-        """Explain the scores of one series, (channels, time); `similarities` is its row of them."""
+    def explain(
+        self, series: SeriesBatch, classes: IntArray, similarities: FloatArray
+    ) -> Explained:
+        """Explain the scores of one series; `similarities` is its row of them."""
         raise NotImplementedError
 
     def gallery(self, similarities: FloatArray | None) -> tuple[list[dict[str, Any]], bool]:
@@ -136,7 +149,7 @@ class References:
             "index": indices,
             "name": [model.series_name(index, with_class=False) for index in indices],
             "class": [model.series_class(index) for index in indices],
-            "clock": [None if own is None else clock(own) for own in times],
+            "clock": [None if axis is None else clock(axis) for axis in times],
             "length": [len(rows) for rows in drawn],
             "rows": pack([Bins(len(rows)).sample(rows) for rows in drawn], bits=16),
             "weighted": weighted,
@@ -145,41 +158,46 @@ class References:
 
 
 class Landmarks(References):
-    """Landmarks of a model that is linear in aligned products; `draw` maps series to rows."""
+    """Landmarks of a linear model; `draw` maps series to rows."""
 
     kind = "landmarks"
 
-    def __init__(self, model: Any, draw: Drawing) -> None:
-        self.all_forms = model.linear_forms()
-        self.forms = landmark_forms(model)
-        form = self.forms[0]
-        # A model with one row map has mapped landmarks.
-        rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)
-        n_alignments = sum(_effort(form.landmarks) for form in self.forms)
-        super().__init__(model, rows, form.landmark_indices, n_alignments)
-        if hasattr(model, "landmarks_"):
-            self.landmarks = model.landmarks_[np.isin(model.landmark_indices_, self.indices)]
+    def __init__(self, model: LinearClassifier, draw: Drawing) -> None:
+        self.linear = model.model_
+        used = self.linear.aligned[0].used
+        self.landmarks = model.landmarks_[used]
+        # The landmarks of a similarity SVM, which has no `transform`, are all training series.
+        self.rings = self.landmarks if hasattr(model, "transform") else None
+        n_alignments = sum(_effort(m.rows(self.landmarks)) for m in self.linear.aligned)
+        super().__init__(model, draw(self.landmarks), model.landmark_indices_[used], n_alignments)
 
-    def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
-        """Split the scores, see `slts.explain`. Only neighbours need the similarities."""
-        found = explain_with(self.model, self.all_forms, series)
-        decisions = [found.for_class(label) for label in found.labels[classes].tolist()]
+    @property
+    def n_numbers(self) -> int:
+        """Number of stored numbers."""
+        return self.linear.n_numbers
+
+    def explain(
+        self, series: SeriesBatch, classes: IntArray, similarities: FloatArray
+    ) -> Explained:
+        """Divide the scores as `slts.explain` does. Only neighbours need the similarities."""
+        explanation = explain(self.model, series)
+        decisions = [explanation.for_class(label) for label in explanation.labels[classes].tolist()]
         rows = [row for row, _ in decisions]
         signs = np.array([sign for _, sign in decisions])
-        values = signs[:, np.newaxis] * found.by_landmark[rows]
+        values = signs[:, np.newaxis] * explanation.by_landmark[rows]
         strongest = []
-        for own, coef in zip(values, self.forms[0].coef[rows], strict=True):
-            order = np.argsort(-np.abs(own), kind="stable")[:STRONGEST].tolist()
-            strongest.append({j: own[j] for j in order if coef[j] != 0})
+        for of_class in values:
+            order = np.argsort(-np.abs(of_class), kind="stable")[:STRONGEST].tolist()
+            strongest.append({j: of_class[j] for j in order if of_class[j] != 0})
         named = dict.fromkeys(j for one in strongest for j in one)
-        by_step = {j: found.of_landmark(j, comparison=0).sum(axis=2) for j in named}
-        listed = np.array([own[[*one]].sum() for own, one in zip(values, strongest, strict=True)])
+        by_step = {j: explanation.of_landmark(j, feature_map=0).sum(axis=2) for j in named}
+        listed = np.array([sum(one.values()) for one in strongest])
         return Explained(
             strongest=strongest,
-            paths={j: found.alignments[j].path for j in named},
-            contributions=signs[:, np.newaxis, np.newaxis] * found.contributions[rows],
-            offset=signs * found.offset[rows],
-            intercept=signs * found.intercept[rows],
+            paths={j: explanation.alignments[j].path for j in named},
+            contributions=signs[:, np.newaxis, np.newaxis] * explanation.contributions[rows],
+            offset=signs * explanation.offset[rows],
+            intercept=signs * explanation.intercept[rows],
             rest=values.sum(axis=1) - listed,
             by_step=[
                 sign * by_step[j][row]
@@ -206,18 +224,18 @@ class Landmarks(References):
         most = max(1, min(_MOST_PER_CLASS, _MOST_LANDMARKS // len(classes)))
         rows = []
         for c, label in enumerate(classes):
-            own = effects[0 if len(positives) == 1 else c]
-            used = own != 0
+            effect = effects[0 if len(positives) == 1 else c]
+            used = effect != 0
             if by_class:
                 used &= np.array(codes) == c
-            order = np.argsort(-np.abs(own), kind="stable")
+            order = np.argsort(-np.abs(effect), kind="stable")
             shown = [int(j) for j in order if used[j]][:most]
             rows.append(
                 {
                     "class": labels.index(label),
                     "used": int(used.sum()),
                     "shown": [self.number(j) for j in shown],
-                    "effect": rounded(own[shown], 3),
+                    "effect": rounded(effect[shown], 3),
                 }
             )
         return rows, weighted
@@ -228,35 +246,52 @@ class Neighbours(References):
 
     kind = "neighbours"
 
-    def __init__(self, model: Any) -> None:
-        rows = model.training_rows_
+    def __init__(self, model: NearestNeighbor) -> None:
+        self.neighbours, rows = model.neighbours_, model.training_rows_
         # An explanation needs paths to the nearest series only.
         effort = _effort(rows) / max(1, len(rows))
         n_alignments = round(STRONGEST * len(model.classes_) * effort)
         super().__init__(model, rows, model.training_indices_, n_alignments)
 
-    def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
-        """Find the nearest training series of each class and the paths to them."""
+    @property
+    def n_numbers(self) -> int:
+        """Number of stored numbers."""
+        metric = self.neighbours.metric
+        return self.rows.values.size + (0 if metric is None else metric.size)
+
+    def explain(
+        self, series: SeriesBatch, classes: IntArray, similarities: FloatArray
+    ) -> Explained:
+        """Choose the nearest training series of each class, and align with them."""
         strongest = []
         for c in classes.tolist():
-            members = np.flatnonzero(self.model.training_codes_ == c)
+            members = np.flatnonzero(self.neighbours.codes == c)
             order = np.argsort(-similarities[members], kind="stable")[:STRONGEST]
             strongest.append({j: similarities[j] for j in members[order].tolist()})
-        rows = self.model.row_map_(self.model.check_series([series]))
+        rows = self.neighbours.row_map(series)
         return Explained(strongest, {j: self._path(rows, j) for one in strongest for j in one})
 
     def _path(self, rows: SeriesBatch, j: int) -> IntArray:
-        model, other = self.model, self.rows[j : j + 1]
-        if hasattr(model, "metric_"):
-            rows, other = (transform_rows(batch, model.metric_) for batch in (rows, other))
-        return Aligner(other, model.row_map_.settings).path(rows, 0).path
+        metric, other = self.neighbours.metric, self.rows[j : j + 1]
+        if metric is not None:
+            rows, other = (transform_rows(batch, metric) for batch in (rows, other))
+        return Aligner(other, self.neighbours.settings).path(rows, 0).path
 
 
 def references_of(model: Any, draw: Drawing) -> References | None:
-    """The references of a model; None if it is not known to have any."""
-    if hasattr(model, "linear_forms"):
+    """The references of a model; None if it is not one of slts."""
+    if isinstance(model, LinearClassifier):
         return Landmarks(model, draw)
-    return Neighbours(model) if hasattr(model, "nearness") else None
+    return Neighbours(model) if isinstance(model, NearestNeighbor) else None
+
+
+def row_map_of(model: Any) -> RowMap | None:
+    """The map to the rows that a model aligns; None if there are several, or none."""
+    if isinstance(model, NearestNeighbor):
+        return model.neighbours_.row_map
+    if isinstance(model, LinearClassifier) and model.model_.aligned[0].bank_per_output:
+        return model.model_.aligned[0].row_map
+    return None
 
 
 def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
@@ -267,13 +302,17 @@ def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
     model
         A fitted classifier. Series are drawn as it aligns them, if it has one row map.
     batch
-        Otherwise, the mean and standard deviation of these series standardise the channels.
+        Otherwise, the mean and standard deviation of these series standardise the channels; None
+        takes the landmarks.
     """
+    if batch is None and isinstance(model, LinearClassifier):
+        batch = model.landmarks_
     gaps = "" if batch is None or not has_missing(batch) else ", and gaps are interpolated"
-    if hasattr(model, "row_map_"):
-        unit = ", with steps of unit length" if model.row_map_.settings.normalize else ""
+    row_map = row_map_of(model)
+    if row_map is not None:
+        unit = ", with steps of unit length" if row_map.normalize else ""
         note = f"Series are drawn as the model aligns them{unit}{gaps}."
-        return (lambda batch: model.row_map_(fill_gaps(batch))), note
+        return (lambda batch: row_map(fill_gaps(batch))), note
     if batch is None:
         return fill_gaps, f"Series are drawn unchanged{gaps}."
     filled = fill_gaps(batch).values

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import snippet_in_series, snippets_to_show
-from slts.models.snippets import SnippetForm
+from slts.estimators.linear import LinearClassifier
+from slts.features.explanation import required_snippets, snippet_in_series, snippets_to_show
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, pack, rounded
 from slts.report.predictions import Predictions
@@ -22,10 +22,10 @@ AT_STEP = 3
 _MOST_PER_SIDE, _MOST_DRAWN = 3, 240
 # Channels drawn of one snippet.
 _MOST_ROWS = 3
-# What a snippet without a mark is compared by.
-_VALUES = "values"
 # Pairs of snippet and step that are explained in the time of one short alignment.
 _PAIRS = 30_000
+# Pairs of snippet and step that are held at once.
+_HELD = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,28 +58,31 @@ class DrawnSnippets:
     ----------
     model
         A fitted classifier with snippets.
-    form
-        Its linear form.
     """
 
-    def __init__(self, model: Any, form: SnippetForm) -> None:
-        self.model, self.form = model, form
+    def __init__(self, model: LinearClassifier) -> None:
+        self.model, self.linear = model, model.model_
+        self.snippets, self.coef = required_snippets(self.linear)
         self._numbers: dict[int, int] = {}
-        n_pairs = len(form.snippets) * float(model.landmarks_.lengths.mean())
+        n_pairs = len(self.snippets) * float(model.landmarks_.lengths.mean())
         # Time to explain one series, in alignments of short series.
         self.n_alignments = int(n_pairs / _PAIRS)
 
     def occurring(self, series: SeriesBatch, classes: IntArray, bins: Bins) -> Occurring:
         """Find what snippets add to the scores of some classes in each bin of one series."""
-        form, steps = self.form, self.form.step_weights(series.n_steps)
+        snippets, n = self.snippets, len(self.snippets)
         chosen = [self.model.decision_of(label) for label in self.model.classes_[classes]]
-        weights = np.stack([sign * steps[position] for position, sign in chosen])
-        added = np.empty((len(classes), len(form.snippets), bins.count))
-        occurs = np.empty(added.shape[1:], dtype=bool)
-        for part, met in form.occurrences(series, np.arange(len(form.snippets))):
+        by_met = snippets.step_weights(series.n_steps, self.coef)
+        weights = np.stack([sign * by_met[:, :, position] for position, sign in chosen])
+        added = np.empty((len(classes), n, bins.count))
+        occurs = np.empty((n, bins.count), dtype=bool)
+        size = max(1, _HELD // series.n_steps)
+        for begin in range(0, n, size):
+            part = slice(begin, begin + size)
+            met = snippets.occurrences(series, np.arange(n)[part])
             occurs[part] = np.logical_or.reduceat(met > 0, bins.first, axis=1)
-            for c, own in enumerate(weights[:, part]):
-                terms = np.take_along_axis(own, met, axis=1)
+            for c, of_class in enumerate(weights[:, part]):
+                terms = np.take_along_axis(of_class, met, axis=1)
                 added[c, part] = np.add.reduceat(terms, bins.first, axis=1)
         # Only what occurs is named; the totals also have what is missing.
         present = np.where(occurs, added, 0.0)
@@ -105,7 +108,7 @@ class DrawnSnippets:
             Lists with one entry per named snippet. ``gallery`` has the snippets for and against
             the class of each decision value, strongest first.
         """
-        model, snippets = self.model, self.form.snippets
+        model, snippets = self.model, self.snippets
         if predictions is None:
             batch, indices = model.landmarks_, model.landmark_indices_.tolist()
             ids = [model.series_name(index, with_class=False) for index in indices]
@@ -113,7 +116,7 @@ class DrawnSnippets:
         else:
             batch, ids, codes = predictions.batch, predictions.ids, predictions.truth
             truth = [None] * len(batch) if codes is None else codes.tolist()
-        most = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(self.form.coef))))
+        most = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(self.coef))))
         gallery: list[dict[str, Any]] = []
         rows: list[FloatArray] = []
         added: list[FloatArray] = []
@@ -122,13 +125,9 @@ class DrawnSnippets:
             for items, side in zip(gallery[-1].values(), sides, strict=True):
                 for one in side:
                     at, series = one.example, batch[one.example : one.example + 1]
-                    centre, terms = snippet_in_series(self.form, one.snippet, series)
-                    channels, values = self._drawn(one.snippet)
+                    centre, terms = snippet_in_series(self.linear, one.snippet, series)
                     bins = Bins(series.n_steps)
-                    shown = bins.sample(fill_gaps(series).values[:, channels]).T
-                    # Drawn on the scale of the snippet if values are compared, else on its own.
-                    lowest = values if self._compared(one.snippet) == _VALUES else shown
-                    rows += list(shown - lowest.min(axis=1, keepdims=True))
+                    rows += self._rows_of_example(one.snippet, series, bins)
                     added.append(bins.sums(terms[decision]))
                     example = {"id": ids[at], "truth": truth[at], "adds": rounded(one.adds)}
                     example |= {"length": series.n_steps, "bins": bins.count, "centre": centre}
@@ -140,7 +139,7 @@ class DrawnSnippets:
             "position": list(self._numbers),
             "text": [model.describe_snippet(k) for k in self._numbers],
             "channels": [channels.tolist() for channels, _ in drawn],
-            "compared": [self._compared(k) for k in self._numbers],
+            "compared": [snippets.compared(k) for k in self._numbers],
             "dilation": [int(snippets.dilations[k]) for k in self._numbers],
             # Every channel has its own lowest value and scale: none is lost beside a larger one.
             "lowest": [rounded(values.min(axis=1), 7) for _, values in drawn],
@@ -151,17 +150,20 @@ class DrawnSnippets:
             "of_training": predictions is None,
         }
 
+    def _rows_of_example(self, snippet: int, series: SeriesBatch, bins: Bins) -> list[FloatArray]:
+        """The channels of a snippet in a series, above a lowest value.
+
+        That is the lowest value of the snippet if values are compared, else of the series.
+        """
+        channels, values = self._drawn(snippet)
+        shown = bins.sample(fill_gaps(series).values[:, channels]).T
+        lowest = values if self.snippets.compared(snippet) == "values" else shown
+        return list(shown - lowest.min(axis=1, keepdims=True))
+
     def _drawn(self, snippet: int) -> tuple[IntArray, FloatArray]:
         """The channels of a snippet that are drawn, and its values, shape (channels, steps)."""
-        snippets = self.form.snippets
-        own = snippets.prominent_rows(snippet, _MOST_ROWS)
-        return snippets.channels_of(snippet)[own], snippets.values_of(snippet)[own]
-
-    def _compared(self, snippet: int) -> str:
-        """What of a snippet is compared."""
-        if self.form.snippets.shape_only[snippet]:
-            return "shape only"
-        return "by strength" if self.form.snippets.by_strength[snippet] else _VALUES
+        rows = self.snippets.prominent_rows(snippet, _MOST_ROWS)
+        return self.snippets.channels_of(snippet)[rows], self.snippets.values_of(snippet)[rows]
 
     def _number(self, snippet: int) -> int:
         return self._numbers.setdefault(snippet, len(self._numbers))
