@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import typer
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, IntArray
 from slts.alignment import require_device
 from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
@@ -37,7 +37,7 @@ from slts.persistence import load
 from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_digests, series_keys
-from slts.training.held_out import make_splits
+from slts.training.held_out import split_in_order
 
 _BATCH_SIZE = 1024
 # Channels with missing values that a message names.
@@ -502,24 +502,26 @@ def split(
     """Split a scan at random into what is learned from and what is held out.
 
     `cv` is a number of folds or a share, from an option. Splits are stratified by label, and groups
-    are not divided. They depend on the seed and the series, not on their order. The only series, or
-    the only group, of a class is not held out.
+    are not divided. They depend on the seed and the series, not on their order. The only series of
+    a class is not held out.
     """
     found = read_labels(scan, seed)
     classes, codes = np.unique(found.labels, return_inverse=True)
-    splits = make_splits(cv, codes, found.keys, name=option, groups=found.groups)
-    every = np.unique(codes[np.concatenate([test for _, test in splits])])
+    order = np.argsort(found.keys, kind="stable")
+    splits = split_in_order(cv, codes, order, found.groups, option)
+    tested = np.unique(codes[np.concatenate([test for _, test in splits])])
     n, grouped = len(splits), found.groups is not None
     if isinstance(cv, int) and n < cv:
         why = f"only {n} groups can be held out" if grouped else f"a class has {n} series"
         scan.messages.say(f"{option} {cv}: only {n} folds, because {why}")
-    for label in np.delete(classes, every).tolist():
-        why = "is in no group that is held out" if grouped else "has one series: it is not held out"
+    why = "has one series: it is not held out"
+    if grouped:
+        why = "has one group: it is not tested, and not learned if this group is held out"
+    for label in np.delete(classes, tested).tolist():
         scan.messages.say(f"class {label!r} {why}")
-    pairs = []
-    for _, test in splits:
-        held_out = np.zeros(len(codes), dtype=bool)
-        held_out[test] = True
-        masks = np.split(held_out, np.cumsum(found.sizes)[:-1])
-        pairs.append((replace(scan, kept=[~mask for mask in masks]), replace(scan, kept=masks)))
-    return pairs
+    ends = np.cumsum(found.sizes)[:-1]
+
+    def part(rows: IntArray) -> CommandScan:
+        return replace(scan, kept=np.split(np.isin(np.arange(len(codes)), rows), ends))
+
+    return [(part(train), part(test)) for train, test in splits]

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from slts import datasets, estimators
 from slts.cli import options
 from slts.cli.evaluate import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json, show_table
+from slts.estimators.linear import LinearClassifier
 from slts.extras import import_extra
 from slts.persistence import save
 from slts.report import write_report
@@ -112,7 +112,6 @@ def _classifiers(seed: int) -> dict[str, Any]:
 
 def _n_kept(model: Any, X: SeriesBatch) -> int:
     """Return the number of training series that predictions need."""
-    coef = getattr(model, "coef_", None)
-    if coef is not None:
-        return int(np.count_nonzero(coef.any(axis=0)))
-    return len(getattr(model, "landmarks_", X))
+    if isinstance(model, LinearClassifier):
+        return len(model.model_.aligned[0].used)
+    return len(X)

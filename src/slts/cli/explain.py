@@ -14,8 +14,8 @@ from slts.atomic_files import atomic_file
 from slts.cli import options
 from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
-from slts.explanation import Explanation, explain
 from slts.extras import import_extra
+from slts.features.explanation import Explanation, explain
 from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.naming import time_texts
@@ -185,8 +185,8 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
 
     def snippet(k: int) -> list[str]:
         text = model.describe_snippet(k, explanation.channel_names)
-        text += ", shape only" if model.snippets_.shape_only[k] else ""
-        text += ", by strength" if model.snippets_.by_strength[k] else ""
+        compared = model.snippets_.compared(k)
+        text += "" if compared == "values" else f", {compared}"
         return [text, str(np.count_nonzero(explanation.occurrences(k)))]
 
     terms, times = found["contributions"][c], explanation.series.times

@@ -240,10 +240,7 @@ def _train(estimator: Any, scan: CommandScan, messages: Messages) -> float:
         with messages.echo_log():
             estimator.fit(scan)
     except (ValueError, TypeError) as error:
-        limit = f"The 'memory_limit' parameter of {type(estimator).__name__}"
-        message = str(error).replace(limit, "--memory-limit").replace("(n_jobs)", "(--jobs)")
-        message = message.replace("raise memory_limit", "raise --memory-limit")
-        raise CommandError(message) from error
+        raise CommandError(str(error)) from error
     # The model that is saved does not print progress.
     estimator.set_params(verbose=False)
     return time.monotonic() - start
@@ -260,14 +257,12 @@ def _measured(tested: list[HeldOut]) -> dict[str, Any] | None:
 def _chosen(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Return parameters that were chosen, and not given."""
     chosen = dict(getattr(estimator, "best_params_", {}))
-    for choice in getattr(estimator, "selection_", ()):
-        if choice.chosen:
-            if estimator.n_phases == "auto":
-                chosen["n_phases"] = choice.n_phases
-            chosen["penalty"] = choice.penalty
-    if getattr(estimator, "C", None) == "auto":
+    parameters = estimator.get_params()
+    if parameters.get("n_phases") == "auto":
+        chosen["n_phases"] = estimator.model_.aligned[0].n_phases
+    if parameters.get("C") == "auto":
         chosen["C"] = estimator.C_
-    if hasattr(estimator, "landmarks_") and "n_landmarks" not in given:
+    if "n_landmarks" in parameters and "n_landmarks" not in given:
         chosen["n_landmarks"] = len(estimator.landmarks_)
     return chosen
 
