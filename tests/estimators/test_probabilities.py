@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import slts
-from slts.solvers.calibration import fit_scale, two_sided
-from tests.estimators.conftest import make_ragged
+from slts.solvers.calibration import two_sided
+from tests.data import clusters
 from tests.estimators.kinds import every, quick
 
 CALIBRATED = {
@@ -22,9 +21,9 @@ CALIBRATED = {
 }
 
 
-def overlapping(k):
+def overlapping(n_classes):
     """Classes that overlap: 300 series to learn from, 900 others."""
-    X, y = make_ragged(k, 1200 // k, seed=k, noise=2.0)
+    X, y = clusters(1200, n_classes=n_classes, seed=n_classes, noise=2.0)
     return X[:300], y[:300], X[300:], y[300:]
 
 
@@ -56,99 +55,79 @@ def test_probabilities_are_calibrated_on_held_out_series(kind, n_classes):
 
 
 @pytest.mark.parametrize("shift", [0.1, 0.2])
-def test_snippets_chosen_by_chance_do_not_raise_the_confidence(shift):
+def test_weights_of_snippets_do_not_raise_the_confidence(shift):
     """Strong noise: the snippets with the largest coefficients follow the training series."""
 
-    def overlapping(n, rng):
+    def noisy(n, rng):
         y = np.arange(n) % 2
         return [rng.normal(size=(2, rng.integers(15, 50))) + shift * c for c in y], y
 
     gaps = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        model = slts.LocalSLTSClassifier(random_state=seed).fit(*overlapping(300, rng))
-        X, y = overlapping(600, rng)
+        model = slts.LocalSLTSClassifier(random_state=seed).fit(*noisy(300, rng))
+        X, y = noisy(600, rng)
         gaps.append(model.predict_proba(X).max(axis=1).mean() - model.score(X, y))
     assert np.mean(gaps) < 0.05
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        slts.BBSClassifier(1.0, random_state=0),
-        slts.SimilaritySVC(random_state=0),
-        slts.OneNNClassifier(),
-        slts.LocalSLTSClassifier(random_state=0),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_confidence_in_many_separated_classes_follows_the_data(model, rng):
+@every([slts.BBSClassifier, slts.SimilaritySVC, slts.OneNNClassifier, slts.LocalSLTSClassifier])
+def test_confidence_in_many_separated_classes_follows_the_data(kind, rng):
     centres = rng.normal(size=(25, 8, 1))
     y = np.tile(np.arange(25), 8)
     X = [centres[c] + 0.05 * rng.normal(size=(8, rng.integers(5, 13))) for c in y]
-    proba = clone(model).fit(X[:100], y[:100]).predict_proba(X[100:])
-    right = (proba.argmax(axis=1) == y[100:]).mean()
-    assert right > 0.95
-    assert proba.max(axis=1).mean() > right - 0.05
+    model = kind(1.0) if kind is slts.BBSClassifier else kind()
+    proba = model.set_params(random_state=0).fit(X[:100], y[:100]).predict_proba(X[100:])
+    accuracy = (proba.argmax(axis=1) == y[100:]).mean()
+    assert accuracy > 0.95
+    assert proba.max(axis=1).mean() > accuracy - 0.05
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("kind", "overfitted"),
     [
-        slts.SLTSClassifier(60, gamma=1e-5, random_state=0),
-        slts.BBSClassifier(60, gamma=1e-5, random_state=0),
-        slts.SimilaritySVC(C=1e3, random_state=0),
-        slts.OneNNClassifier(),
+        (slts.SLTSClassifier, {"n_landmarks": 60, "gamma": 1e-5}),
+        (slts.BBSClassifier, {"n_landmarks": 60, "gamma": 1e-5}),
+        (slts.SimilaritySVC, {"C": 1e3}),
+        (slts.OneNNClassifier, {}),
     ],
-    ids=lambda model: type(model).__name__,
 )
-def test_calibration_corrects_overfitted_decisions(model):
+def test_calibration_corrects_overfitted_decisions(kind, overfitted):
     X, y, X_test, y_test = overlapping(2)
-    model = clone(model).fit(X, y)
+    model = kind(random_state=0, **overfitted).fit(X, y)
     bare = softmax(two_sided(model.decision_function(X_test)), axis=1)
     assert log_loss(y_test, model.predict_proba(X_test)) < 0.95 * log_loss(y_test, bare)
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("kind", "parameters"),
     [
-        quick(slts.SLTSClassifier),
-        quick(slts.BBSClassifier),
-        quick(slts.SLTSClassifierCV, cv=0.3),
-        quick(slts.LocalSLTSClassifier, n_snippets=0),
+        (slts.SLTSClassifier, {}),
+        (slts.BBSClassifier, {}),
+        (slts.SLTSClassifierCV, {"cv": 0.3}),
+        (slts.SimilaritySVC, {}),
+        (slts.LocalSLTSClassifier, {"n_snippets": 0}),
     ],
-    ids=lambda model: type(model).__name__,
 )
-def test_held_out_series_keep_their_sample_weights(model, two, monkeypatch):
+def test_held_out_series_keep_their_sample_weights(kind, parameters, two):
     X, y, _, _ = two
-    weights, seen = np.where(np.arange(len(y)) < 10, 5.0, 1.0), []
-
-    def fit_and_log(decisions, codes, sample_weight):
-        seen.append((codes, sample_weight))
-        return fit_scale(decisions, codes, sample_weight)
-
-    monkeypatch.setattr("slts.estimators.base.fit_scale", fit_and_log)
-    clone(model).fit(X, y, sample_weight=weights)
-    ((codes, found),) = seen
-    found = found / found.min()
+    weights = np.where(np.arange(len(y)) < 10, 5.0, 1.0)
+    margins = quick(kind, **parameters).fit(X, y, sample_weight=weights).held_out_margins_
+    relative = margins.weights / margins.weights.min()
     for c in (0, 1):
-        np.testing.assert_allclose(np.sort(found[codes == c]), np.sort(weights[y == c]))
+        np.testing.assert_allclose(np.sort(relative[margins.codes == c]), np.sort(weights[y == c]))
 
 
-@every([slts.SLTSClassifier, slts.BBSClassifier, slts.SimilaritySVC])
-def test_without_calibration_there_are_no_probabilities(kind, two):
+@every([slts.SLTSClassifier, slts.BBSClassifier, slts.SimilaritySVC, slts.OneNNClassifier,
+        slts.LDMLTClassifier])  # fmt: skip
+def test_without_calibration_there_are_no_probabilities(kind, two, fitted):
     X, y, X_test, _ = two
-    model = quick(kind, calibration_cv=None).fit(X, y)
+    name = "calibration_cv" if "calibration_cv" in kind().get_params() else "calibration_size"
+    model = quick(kind, **{name: None}).fit(X, y)
     assert not hasattr(model, "predict_proba")
     assert hasattr(kind(), "predict_proba")
-    plain = quick(kind).fit(X, y)
-    np.testing.assert_array_equal(model.decision_function(X_test), plain.decision_function(X_test))
-
-
-@every([slts.OneNNClassifier, slts.LDMLTClassifier])
-def test_neighbours_without_calibration_have_no_probabilities(kind, two):
-    X, y, _, _ = two
-    assert not hasattr(quick(kind, calibration_size=None).fit(X, y), "predict_proba")
+    expected = fitted(kind, "two").decision_function(X_test)
+    np.testing.assert_array_equal(model.decision_function(X_test), expected)
 
 
 def test_calibration_size_limits_the_alignments_of_neighbours(three, alignments):
