@@ -7,12 +7,11 @@ import numpy as np
 import slts
 from slts.alignment import AlignmentSettings
 from slts.execution import silent
-from slts.training.landmark_fit import LandmarkOptions
-from slts.training.local_fit import LocalOptions
+from slts.training.options import LandmarkOptions, LocalOptions
 from slts.training.training_set import TrainingSet
 
 COMMON = {
-    "n_landmarks": None, "landmarks": "random", "class_weight": None, "device": "cpu",
+    "n_landmarks": None, "class_weight": None, "device": "cpu",
     "n_jobs": 1, "memory_limit": None, "seed": 0, "bar": lambda _: nullcontext(silent),
 }  # fmt: skip
 
@@ -20,7 +19,7 @@ COMMON = {
 def local_options(**changes):
     """Small parameters of the local classifier."""
     values = {
-        "owner": "LocalSLTSClassifier", "n_landmarks_per_class": 3, "n_snippets": 20,
+        "owner": "LocalSLTSClassifier", "n_snippets": 20,
         "representations": ("values", "changes"), "phases": (1, 3), "n_components": 5,
         "metric_rank": 3, "max_length": None, "penalties": np.logspace(-3, 1, 5),
         "settings": AlignmentSettings("affinity", normalize=False),
@@ -31,7 +30,8 @@ def local_options(**changes):
 def landmark_options(**changes):
     """Parameters of SLTS without held-out series."""
     values = {
-        "owner": "SLTSClassifier", "learns_metric": True, "regularizer": "frobenius",
+        "owner": "SLTSClassifier", "landmarks": "random", "learns_metric": True,
+        "regularizer": "frobenius",
         "parameters": [{"gamma": 0.02, "lam": 0.5}], "cv": None, "cv_name": "calibration_cv",
         "scale": None, "homogeneous": False, "settings": AlignmentSettings("affinity"),
     }  # fmt: skip

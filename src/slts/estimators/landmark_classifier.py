@@ -19,7 +19,8 @@ from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.series import SeriesBatch
 from slts.solvers.hinge import Solution
 from slts.training.held_out import SearchResult
-from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
+from slts.training.landmark_fit import LandmarkFit, fit_landmarks
+from slts.training.options import LandmarkOptions
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)

@@ -17,7 +17,8 @@ from slts.estimators.linear import LinearClassifier
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.solvers.ridge import PENALTIES, RidgeReport
-from slts.training.local_fit import LocalOptions, fit_local
+from slts.training.local_fit import fit_local
+from slts.training.options import LocalOptions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -34,16 +35,10 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
     Parameters
     ----------
     n_landmarks
-        Number of landmarks in total, or fraction of the distinct training series. None means 10 of
-        each class, or fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
-    n_landmarks_per_class
-        Number of landmarks of each class, or all its series if it has fewer. Set this or
-        `n_landmarks`, not both. Methods that ignore classes choose the same total number.
+        Number of landmarks in total, or fraction of the distinct training series, drawn equally
+        from all classes. None means 10 of each class, or fewer if there are more than 20 classes.
     n_snippets
         Number of snippets, drawn equally from all classes. 0 means no snippets.
-    landmarks
-        ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as
-        `slts.select_landmarks` does; or indices of training series.
     representations
         ``"values"``, ``"changes"`` or both.
     objective
@@ -117,9 +112,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
     _series_at_once: ClassVar = 2000
 
     n_landmarks: int | float | None = field(default=None, kw_only=False)
-    n_landmarks_per_class: int | None = None
     n_snippets: int = 1000
-    landmarks: Any = "random"
     representations: Sequence[str] = ("values", "changes")
     objective: str = "affinity"
     n_phases: int | str = "auto"
@@ -232,12 +225,6 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
 
     def _checked_options(self) -> LocalOptions:
         """Return the parameters as `fit_local` takes them."""
-        per_class = self.n_landmarks_per_class
-        if per_class is not None and self.n_landmarks is not None:
-            raise ValueError(
-                f"Only one of the parameters 'n_landmarks' and 'n_landmarks_per_class' of "
-                f"LocalSLTSClassifier can be given. Got {self.n_landmarks!r} and {per_class!r}."
-            )
         representations = self.representations
         return self._options(
             LocalOptions,

@@ -18,7 +18,12 @@ from slts.features.row_map import RowMap, require
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
 from slts.solvers.logdet import LogDetSolution
-from slts.training.neighbour_fit import learn_logdet_metric, left_out_decisions, nearest_decisions
+from slts.training.neighbour_fit import (
+    LogDetOptions,
+    learn_logdet_metric,
+    left_out_decisions,
+    nearest_decisions,
+)
 from slts.training.training_set import TrainingSet
 
 
@@ -320,17 +325,16 @@ class LDMLTClassifier(NearestNeighbor):
         with self._fitting():
             self._keep(X, y, AlignmentSettings("distance", None, self.normalize))
             with self._progress("Learning the metric") as progress:
-                self.report_ = learn_logdet_metric(
-                    self.training_rows_,
-                    self.training_codes_,
+                options = LogDetOptions(
                     n_cycles=self.n_cycles,
                     triplets_per_series=self.triplets_per_series,
                     margin=self.margin,
                     ranking_limit=self.ranking_limit,
-                    random_state=self._seed(),
-                    device=self.device,
-                    n_jobs=self.n_jobs,
-                    progress=progress,
+                    seed=self._seed(),
+                    resources=self._resources,
+                )
+                self.report_ = learn_logdet_metric(
+                    self.training_rows_, self.training_codes_, options, progress
                 )
             self.neighbours_ = replace(self.neighbours_, metric=self.report_.metric)
             self._calibrate()

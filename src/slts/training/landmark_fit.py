@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
+from slts.alignment import Aligner
 from slts.errors import warn
 from slts.features.aligned_products import AlignedProducts
 from slts.features.linear_model import LinearModel
@@ -29,7 +29,7 @@ from slts.training.landmarks import (
     resolve_count,
     warn_about_missing_classes,
 )
-from slts.training.options import FitOptions
+from slts.training.options import LandmarkOptions
 from slts.training.sampling import PER_CLASS
 from slts.training.scans import memory_limit
 from slts.training.training_set import TrainingSet
@@ -42,23 +42,6 @@ _ALIGNMENT_SHARE, _FEWEST = 1 / 2, 100
 _MOST_TUNING = 10_000
 # Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
 _CALIBRATION_FOLDS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class LandmarkOptions(FitOptions):
-    """Parameters of SLTS and BBS, checked.
-
-    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
-    """
-
-    learns_metric: bool
-    regularizer: str
-    parameters: Sequence[dict[str, float]]
-    cv: Any
-    cv_name: str
-    scale: str | None
-    homogeneous: bool | str
-    settings: AlignmentSettings
 
 
 @dataclass(frozen=True)
@@ -97,7 +80,7 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
         data, rows, options.settings, min(counts[-1], len(data)), options
     )
 
-    weights = data.weights * data.class_weights(options.class_weight)[data.codes]
+    weights = data.loss_weights(options.class_weight)
     aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
     with options.bar("Aligning with landmarks") as progress:
         align = aligner.products if options.learns_metric else aligner.similarities
@@ -105,7 +88,7 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     alignments = Alignments(
         similarities=None if options.learns_metric else values,
         products=values if options.learns_metric else None,
-        codes=data.codes, landmark_codes=data.codes[positions], weights=weights / weights.mean(),
+        codes=data.codes, landmark_codes=data.codes[positions], weights=weights,
         n_classes=len(data.classes), regularizer=options.regularizer, n_jobs=options.n_jobs,
     )  # fmt: skip
 

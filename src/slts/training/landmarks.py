@@ -16,7 +16,7 @@ from slts.errors import DataError, warn
 from slts.execution import Progress, progress_bar
 from slts.series import SeriesBatch, as_series
 from slts.series.source import series_digests, series_keys
-from slts.training.options import FitOptions
+from slts.training.options import LandmarkOptions
 from slts.training.training_set import TrainingSet
 
 SELECTION_METHODS = ("random", "kmedoids", "dselect")
@@ -188,7 +188,7 @@ def landmark_positions(
     rows: SeriesBatch,
     settings: AlignmentSettings,
     count: int,
-    options: FitOptions,
+    options: LandmarkOptions,
 ) -> IntArray:
     """Return the positions of the landmarks in the training set: given, or chosen without labels.
 
@@ -211,7 +211,7 @@ def landmark_positions(
         return choose_in_order(aligner, count, options.landmarks, options.seed, progress)
 
 
-def _positions_of_indices(data: TrainingSet, options: FitOptions) -> IntArray:
+def _positions_of_indices(data: TrainingSet, options: LandmarkOptions) -> IntArray:
     indices = np.asarray(options.landmarks, dtype=np.int64)
     if data.positions is None:
         raise ValueError(
@@ -232,7 +232,7 @@ def _positions_of_indices(data: TrainingSet, options: FitOptions) -> IntArray:
     return np.asarray(positions)
 
 
-def landmark_indices(data: TrainingSet, positions: IntArray, options: FitOptions) -> IntArray:
+def landmark_indices(data: TrainingSet, positions: IntArray, options: LandmarkOptions) -> IntArray:
     """Return the numbers of landmarks in the data, as the user gave them if they did."""
     if isinstance(options.landmarks, str):
         return data.indices[positions]
@@ -283,7 +283,7 @@ def find_medoids(dissimilarity: FloatArray, count: int, rng: np.random.RandomSta
     """
     if count == 1:
         # Swaps need a second medoid. The column sums give the optimum directly.
-        return np.argmin(dissimilarity.sum(axis=0), keepdims=True)
+        return np.array([dissimilarity.sum(axis=0).argmin()])
     n = len(dissimilarity)
     medoids = _initial_medoids(dissimilarity, count, rng)
     nearest, first, second = _nearest_two(dissimilarity[medoids])

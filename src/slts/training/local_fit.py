@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import AlignmentSettings, array_module
-from slts.execution import map_threads, release_memory
+from slts.alignment import array_module
+from slts.execution import ThreadRunner, map_threads, release_memory
 from slts.features.aligned_products import AlignedProducts
 from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
@@ -23,19 +23,14 @@ from slts.features.row_map import RowMap
 from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
-from slts.series.source import Part
+from slts.series.source import Part, SeriesSource
 from slts.solvers.arrays import gram, matmul
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
 from slts.training.feature_blocks import FeatureBlock
 from slts.training.held_out import HeldOutDecisions
-from slts.training.landmarks import (
-    landmark_indices,
-    landmark_positions,
-    resolve_count,
-    warn_about_missing_classes,
-)
-from slts.training.options import FitOptions
+from slts.training.landmarks import resolve_count, warn_about_missing_classes
+from slts.training.options import LocalOptions
 from slts.training.scans import memory_limit, pieces, scan_runner
 from slts.training.training_set import TrainingSet, one_vs_rest
 
@@ -54,23 +49,8 @@ _TUNING = 1000
 _SHARES = (16.0, 2.0, 0.25)
 # Standard errors by which more phases must be better.
 _STANDARD_ERRORS = 2.0
-# Series whose coordinates are computed at once, and whose coordinates are in memory.
-_BATCH, _IN_MEMORY = 256, 4096
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalOptions(FitOptions):
-    """Parameters of `LocalSLTSClassifier`, checked."""
-
-    n_landmarks_per_class: int | None
-    n_snippets: int
-    representations: tuple[str, ...]
-    settings: AlignmentSettings
-    phases: tuple[int, ...]
-    n_components: int
-    metric_rank: int
-    max_length: int | None
-    penalties: FloatArray
+# Series whose coordinates a thread, or a GPU, computes at once.
+_BATCH, _GPU_BATCH = 256, 4096
 
 
 @dataclass(frozen=True)
@@ -88,9 +68,9 @@ class LocalFit:
 
 def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     """Learn coefficients of aligned products and snippets."""
-    positions = _choose_landmarks(data, options)
-    banks, bank_names = _banks(data.classes, data.codes[positions], options.seed)
-    maps = _draw_maps(data, data.series[positions], banks, options)
+    landmarks = _draw_landmarks(data, options)
+    banks, bank_names = _banks(data.classes, data.codes[landmarks], options.seed)
+    maps = _draw_maps(data, data.series[landmarks], banks, options)
 
     # Anchors span the solution; the tuning series are some of them.
     order = data.shuffled(_ANCHOR_PURPOSE)
@@ -103,7 +83,9 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
             blocks.append(FeatureBlock.of(feature_map, data.series[anchors], options.resources))
             progress(len(blocks), len(maps))
 
-    blocks, span, first = _tune(blocks, rows, _Problem.of(data, tuning, options), options)
+    targets = one_vs_rest(data.codes[tuning], len(data.classes))
+    weights = data.loss_weights(options.class_weight, tuning)
+    blocks, span, first = _tune(blocks, rows, targets, weights, options)
     if options.n_snippets:
         # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
         blocks[-1].weigh_by_coefficients(rows, span.basis @ first.slope)
@@ -111,35 +93,25 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     penalty = float(options.penalties[first.best]) * sum(block.weight for block in blocks)
     model, report = _solve(data, anchors, blocks, penalty, options)
 
-    held_out = first.predictions, data.codes[tuning], data.take(tuning).weights
-    indices = landmark_indices(data, positions, options)
-    model, origins = _name_origins(model, data, positions, indices)
+    held_out = first.predictions, data.codes[tuning], data.weights_of(tuning)
+    model, origins = _name_origins(model, data, landmarks)
     validation = Validation.of("leave-one-out", *held_out, series=tuning)
-    return LocalFit(model, indices, bank_names, origins, report, held_out, validation)
+    return LocalFit(
+        model, data.indices[landmarks], bank_names, origins, report, held_out, validation
+    )
 
 
 # ---- landmarks and snippets
 
 
-def _choose_landmarks(data: TrainingSet, options: LocalOptions) -> IntArray:
-    """Return the positions of the landmarks in the training set."""
-    n_classes = len(data.classes)
-    count = len(data)
-    if options.n_landmarks is not None:
-        is_fraction = isinstance(options.n_landmarks, float | np.floating)
-        count = min(
-            resolve_count(options.n_landmarks, len(data) if is_fraction else data.n_series), count
-        )
-    else:
-        most = max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // n_classes))
-        most = options.n_landmarks_per_class or most
-        count = int(np.minimum(np.bincount(data.codes), most).sum())
-    if isinstance(options.landmarks, str) and options.landmarks == "random":
-        positions = data.evenly(count)
-    else:
-        row_map = _fit_row_map(data.series, "values", options)
-        settings = AlignmentSettings("cost", options.settings.band, normalize=False)
-        positions = landmark_positions(data, row_map(data.series), settings, count, options)
+def _draw_landmarks(data: TrainingSet, options: LocalOptions) -> IntArray:
+    """Return the positions of the landmarks, drawn equally from all classes."""
+    n = options.n_landmarks
+    if n is None:
+        most = max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // len(data.classes)))
+        n = int(np.minimum(np.bincount(data.codes), most).sum())
+    is_fraction = isinstance(n, float | np.floating)
+    positions = data.evenly(resolve_count(n, len(data) if is_fraction else data.n_series))
     warn_about_missing_classes(data.classes, data.codes[positions])
     return positions
 
@@ -156,12 +128,6 @@ def _banks(classes: AnyArray, codes: IntArray, seed: int) -> tuple[IntArray, tup
     return np.asarray(banks, dtype=np.int64), tuple(names)
 
 
-def _fit_row_map(series: SeriesBatch, representation: str, options: LocalOptions) -> RowMap:
-    return RowMap.fit_representation(
-        series, representation, max_length=options.max_length, n_components=options.n_components
-    )
-
-
 def _draw_maps(
     data: TrainingSet, landmarks: SeriesBatch, banks: IntArray, options: LocalOptions
 ) -> list[AlignedProducts | Snippets]:
@@ -170,7 +136,10 @@ def _draw_maps(
     def make(representation: str | None) -> AlignedProducts | Snippets:
         if representation is None:
             return Snippets.draw(data.series, data.codes, options.n_snippets, options.seed)
-        row_map = _fit_row_map(data.series, representation, options)
+        row_map = RowMap.fit_representation(
+            data.series, representation,
+            max_length=options.max_length, n_components=options.n_components,
+        )  # fmt: skip
         return AlignedProducts.in_banks(
             representation, landmarks, row_map, options.settings, banks,
             rank=options.metric_rank, n_phases=max(options.phases),
@@ -197,24 +166,12 @@ def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions)
 # ---- ridge regression
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """Targets of some series, shape (series, problems), and weights of mean 1."""
-
-    targets: FloatArray
-    weights: FloatArray
-    codes: IntArray
-
-    @classmethod
-    def of(cls, data: TrainingSet, rows: IntArray, options: LocalOptions) -> _Problem:
-        some = data.take(rows)
-        weights = some.weights * data.class_weights(options.class_weight)[some.codes]
-        targets = one_vs_rest(some.codes, len(data.classes))
-        return cls(targets, weights / weights.mean(), some.codes)
-
-
 def _tune(
-    blocks: list[FeatureBlock], rows: IntArray, problem: _Problem, options: LocalOptions
+    blocks: list[FeatureBlock],
+    rows: IntArray,
+    targets: FloatArray,
+    weights: FloatArray,
+    options: LocalOptions,
 ) -> tuple[list[FeatureBlock], Span, LeaveOneOut]:
     """Choose the phases and the weight of the snippets by the leave-one-out error of some series.
 
@@ -231,9 +188,9 @@ def _tune(
 
     def fit(candidate: tuple[int, float]) -> tuple[Span, LeaveOneOut]:
         n, share = candidate
-        span = Span.of(products[n] + share * counts, problem.weights)
+        span = Span.of(products[n] + share * counts, weights)
         penalties = options.penalties * (n_aligned + share)
-        return span, span.leave_one_out(problem.targets, problem.weights, penalties)
+        return span, span.leave_one_out(targets, weights, penalties)
 
     fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=options.n_jobs), strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
@@ -242,8 +199,8 @@ def _tune(
         for n in options.phases
     ]
     chosen = best[0]
-    losses = {c: ((fits[c][1].predictions - problem.targets) ** 2).mean(axis=1) for c in best}
-    share_of_error = problem.weights / problem.weights.sum()
+    losses = {c: ((fits[c][1].predictions - targets) ** 2).mean(axis=1) for c in best}
+    share_of_error = weights / weights.sum()
     for richer in best[1:]:
         gains = losses[chosen] - losses[richer]
         gain = float(share_of_error @ gains)
@@ -264,31 +221,29 @@ def _solve(
     options: LocalOptions,
 ) -> tuple[LinearModel, RidgeReport]:
     """Solve on all series, for functions in the span of the anchors' features."""
-    problem = _Problem.of(data, anchors, options)
+    targets = one_vs_rest(data.codes[anchors], len(data.classes))
     exact = len(anchors) == len(data) and data.scan is None
+    weights = data.loss_weights(options.class_weight) if exact else np.ones(len(anchors))
     work = 2.0 * len(anchors) ** 2 * sum(len(block.centre) for block in blocks)
     products = _products(blocks, np.arange(len(anchors)), array_module(options.device, work))
-    span = Span.of(products, problem.weights if exact else np.ones(len(anchors)))
+    span = Span.of(products, weights)
     # Inner products with the features of the anchors, from which all coordinates are made.
     coefs, constants = zip(*(block.kernel_coefficients() for block in blocks), strict=True)
     kernel = LinearModel(
         tuple(block.feature_map for block in blocks), coefs, -np.sum(constants, axis=0)
     )
     if exact:
-        ridge = span.solve(problem.targets, problem.weights, penalty)
+        ridge = span.solve(targets, weights, penalty)
     else:
-        coordinates = _Coordinates(kernel, span.basis, span.origin)
         by_class = data.class_weights(options.class_weight)
         # Of a scan, the number of distinct series is not known.
         n_distinct = len(data) if data.scan is None else data.n_series
         by_class = by_class * n_distinct / float(data.totals @ by_class)
-        equations = NormalEquations(len(span.origin), problem.targets.shape[1])
+        examples = _Examples(kernel, span.basis, span.origin, data.classes, by_class)
         if data.scan is None:
-            weights = by_class[problem.codes] * data.weights[anchors]
-            equations.add(span.coordinates, problem.targets, weights)
-            _add_series(equations, data, anchors, coordinates, by_class, options)
+            equations = _sum_series(data, anchors, span.coordinates, examples, options)
         else:
-            _add_scan(equations, data, coordinates, by_class, options)
+            equations = _sum_scan(data.scan, examples, options)
         ridge = equations.solve(penalty)
     intercept = ridge.intercept - span.origin @ ridge.slope
     return kernel.combined(span.basis @ ridge.slope, intercept), ridge.report
@@ -303,75 +258,86 @@ def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) 
     return products
 
 
+# ---- more series than anchors
+
+
 @dataclass(frozen=True, eq=False)
-class _Coordinates:
-    """Maps series to coordinates in the span of the anchors."""
+class _Examples:
+    """Turns series into examples: coordinates in the span of the anchors, targets and weights."""
 
     kernel: LinearModel
     basis: FloatArray
     origin: FloatArray
+    classes: AnyArray
+    class_weights: FloatArray
 
-    def __call__(self, series: SeriesBatch, resources: Resources) -> FloatArray:
-        return np.asarray(matmul(self.kernel.decide(series, resources), self.basis) - self.origin)
+    def coordinates(self, series: SeriesBatch, resources: Resources) -> FloatArray:
+        values = self.kernel.decide(series, resources)
+        return np.asarray(matmul(values, self.basis) - self.origin)
+
+    def no_equations(self) -> NormalEquations:
+        n = len(self.classes)
+        return NormalEquations(len(self.origin), 1 if n == 2 else n)
+
+    def add_to(
+        self,
+        equations: NormalEquations,
+        coordinates: FloatArray,
+        codes: IntArray,
+        weights: FloatArray | None,
+    ) -> None:
+        in_loss = self.class_weights[codes]
+        if weights is not None:
+            in_loss = in_loss * weights
+        equations.add(coordinates, one_vs_rest(codes, len(self.classes)), in_loss)
 
 
-def _add_series(
-    equations: NormalEquations,
+def _sum_series(
     data: TrainingSet,
     anchors: IntArray,
-    coordinates: _Coordinates,
-    class_weights: FloatArray,
+    of_anchors: FloatArray,
+    examples: _Examples,
     options: LocalOptions,
-) -> None:
-    """Add all series in memory but the anchors."""
-    on_cpu = options.device == "cpu"
-    size, n_jobs = (_BATCH, options.n_jobs) if on_cpu else (_IN_MEMORY, 1)
-    resources = Resources(options.device, 1 if on_cpu else options.n_jobs)
+) -> NormalEquations:
+    """Add up series in memory; the coordinates of the anchors are there already."""
+    equations = examples.no_equations()
+    examples.add_to(equations, of_anchors, data.codes[anchors], data.weights[anchors])
     others = np.setdiff1d(np.arange(len(data)), anchors)
+    # Threads take batches, or a GPU takes a large one.
+    on_cpu = options.device == "cpu"
+    size, n_jobs = (_BATCH, options.n_jobs) if on_cpu else (_GPU_BATCH, 1)
+    batches = [others[begin : begin + size] for begin in range(0, len(others), size)]
+    resources = Resources(options.device, 1 if on_cpu else options.n_jobs)
+
+    def coordinates(rows: IntArray, *_: Any) -> FloatArray:
+        return examples.coordinates(data.series[rows], resources)
+
     with options.bar("Aligning all series") as progress:
-        for begin in range(0, len(others), _IN_MEMORY):
-            rows = others[begin : begin + _IN_MEMORY]
-            batches = [data.series[rows[k : k + size]] for k in range(0, len(rows), size)]
-            values = map_threads(lambda b: coordinates(b, resources), batches, n_jobs=n_jobs)
-            weights = class_weights[data.codes[rows]] * data.weights[rows]
-            targets = one_vs_rest(data.codes[rows], len(data.classes))
-            equations.add(np.concatenate(values), targets, weights)
-            progress(begin + len(rows), len(others))
+        values = ThreadRunner(n_jobs).map(coordinates, batches, progress=progress)
+        for rows, of_rows in zip(batches, values, strict=True):
+            examples.add_to(equations, of_rows, data.codes[rows], data.weights[rows])
+    return equations
 
 
-def _add_scan(
-    equations: NormalEquations,
-    data: TrainingSet,
-    coordinates: _Coordinates,
-    class_weights: FloatArray,
-    options: LocalOptions,
-) -> None:
-    """Add all series of a scan; the order of the parts decides the order of the sums."""
-    assert data.scan is not None
+def _sum_scan(scan: SeriesSource, examples: _Examples, options: LocalOptions) -> NormalEquations:
+    """Add up the series of a scan; the order of the parts decides the order of the sums."""
+    equations = examples.no_equations()
     # What the features of the anchors have freed.
     release_memory()
-    parts, runner = data.scan.parts(), scan_runner(options.n_jobs)
-    shared = coordinates, data.classes, class_weights
+    parts, runner = scan.parts(), scan_runner(options.n_jobs)
     with options.bar("Aligning all series") as progress:
-        for sums in runner.map(_sum_part, parts, shared, progress=progress):
+        for sums in runner.map(_sum_part, parts, examples, progress=progress):
             equations += sums
+    return equations
 
 
-def _sum_part(
-    part: Part, shared: tuple[_Coordinates, AnyArray, FloatArray], _: None
-) -> NormalEquations:
-    """Align a part of a scan with the landmarks, and sum its share of the normal equations."""
-    coordinates, classes, class_weights = shared
-    n_classes = len(classes)
-    equations = NormalEquations(len(coordinates.origin), 1 if n_classes == 2 else n_classes)
+def _sum_part(part: Part, examples: _Examples, _: None) -> NormalEquations:
+    equations = examples.no_equations()
     for piece in pieces(part, labels=True, batch_size=_BATCH):
         assert piece.labels is not None
-        codes = np.searchsorted(classes, piece.labels)
-        weights = class_weights[codes]
-        if piece.weights is not None:
-            weights = weights * piece.weights
-        values = coordinates(piece.series, Resources("cpu", 1))
-        equations.add(values, one_vs_rest(codes, n_classes), weights)
+        codes = np.searchsorted(examples.classes, piece.labels)
+        coordinates = examples.coordinates(piece.series, Resources("cpu", 1))
+        examples.add_to(equations, coordinates, codes, piece.weights)
     return equations
 
 
@@ -379,16 +345,13 @@ def _sum_part(
 
 
 def _name_origins(
-    model: LinearModel, data: TrainingSet, positions: IntArray, indices: IntArray
+    model: LinearModel, data: TrainingSet, landmarks: IntArray
 ) -> tuple[LinearModel, Origins]:
     """Number the series of the snippets as in the data; return the series that the model keeps."""
     snippets = model.snippets
     kept = np.empty(0, dtype=np.int64) if snippets is None else np.unique(snippets.series)
-    origins = Origins.of(
-        SeriesBatch.concatenate([data.series[positions], data.series[kept]]),
-        np.concatenate([indices, data.indices[kept]]),
-        np.concatenate([data.codes[positions], data.codes[kept]]),
-    )
+    kept = np.concatenate([landmarks, kept])
+    origins = Origins.of(data.series[kept], data.indices[kept], data.codes[kept])
     if snippets is None:
         return model, origins
     numbered = replace(snippets, series=data.indices[snippets.series])

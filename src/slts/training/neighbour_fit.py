@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
 from slts.execution import Bar, Progress, silent
+from slts.features.feature_map import Resources
 from slts.series import SeriesBatch
 from slts.series.channels import map_rows
 from slts.solvers.calibration import Validation
@@ -31,6 +32,8 @@ from slts.training.training_set import TrainingSet
 _FOLDS = 3
 # The disorder has settled when a cycle changes it by less than this share.
 _SETTLED = 1e-4
+# Length of all steps of a cycle together, relative to M.
+_ALPHA = 10.0
 # Keeps I + step * (P - Q) well conditioned when there are few triplets; any value below 1 works.
 _LARGEST_RATE = 0.5
 _PROGRESS_EVERY = 500
@@ -144,25 +147,45 @@ def left_out_decisions(
 # ---- LDMLT
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogDetOptions:
+    """Parameters of LDMLT.
+
+    Attributes
+    ----------
+    n_cycles
+        Largest number of cycles. Usually all are run.
+    triplets_per_series
+        Triplets per ranked series in the first cycle. Later cycles draw fewer, in proportion to the
+        square root of the disorder.
+    margin
+        In units of the distance at M = I. The trace of M is always d.
+    ranking_limit
+        Largest number of series that a cycle ranks and draws triplets from; None for all. Each
+        cycle draws them anew, with the classes in proportion. Above the limit the disorder is an
+        estimate, and the time does not depend on the number of series.
+    seed
+        Seed of the draws.
+    resources
+        Where series are ranked. Single paths are found on the CPU.
+    """
+
+    n_cycles: int = 8
+    triplets_per_series: float = 20.0
+    margin: float = 0.0
+    ranking_limit: int | None = 1500
+    seed: int = 0
+    resources: Resources = field(default_factory=Resources)
+
+
 def learn_logdet_metric(
-    batch: SeriesBatch,
-    codes: IntArray,
-    *,
-    n_cycles: int = 8,
-    triplets_per_series: float = 20.0,
-    margin: float = 0.0,
-    alpha: float = 10.0,
-    ranking_limit: int | None = 1500,
-    random_state: int | np.random.RandomState | None = None,
-    device: str = "cpu",
-    n_jobs: int | None = None,
-    progress: Progress = silent,
+    batch: SeriesBatch, codes: IntArray, options: LogDetOptions, progress: Progress = silent
 ) -> LogDetSolution:
     """Learn M such that series of one class are nearer to each other than to others.
 
     A cycle ranks the series by their distances, draws triplets (i, same class j, other class k)
     uniformly among those in the wrong order, and takes a step for each triplet that is still
-    violated, d(i, k) - d(i, j) < margin, when it is visited. Usually all cycles are run.
+    violated, d(i, k) - d(i, j) < margin, when it is visited.
 
     Parameters
     ----------
@@ -170,25 +193,8 @@ def learn_logdet_metric(
         Series whose rows are compared as they are, without normalisation.
     codes
         Class of each series.
-    n_cycles
-        Largest number of cycles.
-    triplets_per_series
-        Triplets per ranked series in the first cycle. Later cycles draw fewer, in proportion to the
-        square root of the disorder.
-    margin
-        In units of the distance at M = I. The trace of M is always d.
-    alpha
-        Length of all steps of a cycle together, relative to M.
-    ranking_limit
-        Largest number of series that a cycle ranks and draws triplets from; None for all. Each
-        cycle draws them anew, with the classes in proportion. Above the limit the disorder is an
-        estimate, and the time does not depend on the number of series.
-    random_state
-        Seed of the draws.
-    device
-        ``"cpu"``, ``"cuda"`` or ``"auto"``, for the ranking. Single paths are found on the CPU.
-    n_jobs
-        Threads for the ranking, by joblib's convention.
+    options
+        Parameters.
     progress
         Called with (finished cycles, all cycles).
 
@@ -197,25 +203,27 @@ def learn_logdet_metric(
     LogDetSolution
         The metric with the smallest disorder, which may be M = I.
     """
-    learner = _Learner(batch, codes, margin, device, n_jobs, progress)
-    rng = check_random_state(random_state)
-    ranking = learner.rank(ranking_limit, rng)
+    learner, rng = _Learner(batch, codes, options), check_random_state(options.seed)
+    ranking = learner.rank(rng)
     disorder = [ranking.disorder]
     best = learner.factor
     # With one channel there is only one metric of trace d.
     converged = ranking.disorder == 0.0 or batch.n_channels == 1
-    while not converged and len(disorder) <= n_cycles:
+    while not converged and len(disorder) <= options.n_cycles:
         share = min(1.0, math.sqrt(disorder[-1] / disorder[0]))
-        count = math.ceil(triplets_per_series * len(ranking) * share)
-        rate = min(alpha / count, _LARGEST_RATE)
-        learner.run_cycle(ranking.draw(count, rng), rate, len(disorder) - 1, n_cycles)
-        ranking = learner.rank(ranking_limit, rng)
+        count = math.ceil(options.triplets_per_series * len(ranking) * share)
+        rate = min(_ALPHA / count, _LARGEST_RATE)
+        for visited, triplet in enumerate(ranking.draw(count, rng).tolist()):
+            learner.learn_from(*triplet, rate=rate)
+            if visited % _PROGRESS_EVERY == 0:
+                progress(len(disorder) - 1 + visited / count, options.n_cycles)
+        ranking = learner.rank(rng)
         if ranking.disorder <= min(disorder):
             best = learner.factor
         converged = abs(ranking.disorder - disorder[-1]) < _SETTLED * disorder[-1]
         converged = converged or ranking.disorder == 0.0
         disorder.append(ranking.disorder)
-    progress(n_cycles, n_cycles)
+    progress(options.n_cycles, options.n_cycles)
     metric = best @ best.T
     return LogDetSolution(
         metric, tuple(disorder), learner.n_updates, len(disorder) - 1, bool(converged)
@@ -225,42 +233,24 @@ def learn_logdet_metric(
 class _Learner:
     """The batch, and the factor L of the current M, whose trace is d."""
 
-    def __init__(
-        self,
-        batch: SeriesBatch,
-        classes: IntArray,
-        margin: float,
-        device: str,
-        n_jobs: int | None,
-        progress: Progress,
-    ) -> None:
-        self.batch, self.classes, self.margin = batch, classes, margin
-        self.device, self.n_jobs, self.progress = device, n_jobs, progress
+    def __init__(self, batch: SeriesBatch, classes: IntArray, options: LogDetOptions) -> None:
+        self.batch, self.classes, self.options = batch, classes, options
         self.factor: FloatArray = np.eye(batch.n_channels)
         self.n_updates = 0
 
-    def rank(self, limit: int | None, rng: np.random.RandomState) -> Ranking:
-        """Rank at most `limit` series by their distances under the current M."""
-        members = draw_members(self.classes, limit, rng)
+    def rank(self, rng: np.random.RandomState) -> Ranking:
+        """Rank some series by their distances under the current M."""
+        members = draw_members(self.classes, self.options.ranking_limit, rng)
         rows = map_rows(self.batch[members], self.factor)
         settings = AlignmentSettings(objective="distance", normalize=False)
-        distances = Aligner(rows, settings, self.device, self.n_jobs).distances(rows)
+        distances = Aligner(rows, settings, *self.options.resources).distances(rows)
         return Ranking(distances.astype(np.float64, copy=False), self.classes[members], members)
 
-    def run_cycle(self, triplets: IntArray, rate: float, cycle: int, n_cycles: int) -> None:
-        """Visit every triplet once."""
-        series = list(self.batch)
-        for count, (i, j, k) in enumerate(triplets.tolist()):
-            self._learn_from(series[i], series[j], series[k], rate)
-            if count % _PROGRESS_EVERY == 0:
-                self.progress(cycle + count / len(triplets), n_cycles)
-
-    def _learn_from(self, x: FloatArray, same: FloatArray, other: FloatArray, rate: float) -> None:
-        to_rows = self.factor.T
-        anchor = to_rows @ x
-        pull = _path_differences(anchor, to_rows @ same)
-        push = _path_differences(anchor, to_rows @ other)
-        if np.vdot(push, push) - np.vdot(pull, pull) >= self.margin:
+    def learn_from(self, i: int, same: int, other: int, *, rate: float) -> None:
+        """Take a step for a triplet if it is violated."""
+        x, y, z = (self.factor.T @ self.batch[k] for k in (i, same, other))
+        pull, push = _path_differences(x, y), _path_differences(x, z)
+        if np.vdot(push, push) - np.vdot(pull, pull) >= self.options.margin:
             return
         factor = logdet_step(self.factor, pull, push, rate)
         # Only ratios of distances matter. A fixed trace gives the margin its meaning.

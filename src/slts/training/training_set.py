@@ -119,19 +119,28 @@ class TrainingSet:
             )
         return weights
 
-    def take(self, rows: IntArray) -> TrainingSet:
-        """Return some of the series, with weights that keep the share of each class."""
+    def loss_weights(self, class_weight: Any, rows: IntArray | None = None) -> FloatArray:
+        """Return the weights of series in a loss, of mean 1: all series, or those of some rows."""
+        rows = np.arange(len(self)) if rows is None else rows
+        weights = self.weights_of(rows) * self.class_weights(class_weight)[self.codes[rows]]
+        return np.asarray(weights / weights.mean())
+
+    def weights_of(self, rows: IntArray) -> FloatArray:
+        """Return weights of some series that keep the share of each class."""
         codes, weights = self.codes[rows], self.weights[rows]
         sums = np.bincount(codes, weights=weights, minlength=len(self.classes))
-        scale = self.totals / np.where(sums > 0.0, sums, 1.0)
+        return np.asarray(weights * (self.totals / np.where(sums > 0.0, sums, 1.0))[codes])
+
+    def take(self, rows: IntArray) -> TrainingSet:
+        """Return some of the series, with weights that keep the share of each class."""
         positions = None
         if self.positions is not None:
             places = np.full(len(self) + 1, -1)
             places[rows] = np.arange(len(rows))
             positions = places[self.positions]
         return replace(
-            self, series=self.series[rows], codes=codes, keys=self.keys[rows],
-            weights=weights * scale[codes], indices=self.indices[rows],
+            self, series=self.series[rows], codes=self.codes[rows], keys=self.keys[rows],
+            weights=self.weights_of(rows), indices=self.indices[rows],
             groups=None if self.groups is None else self.groups[rows], positions=positions,
         )  # fmt: skip
 
