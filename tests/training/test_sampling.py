@@ -171,7 +171,7 @@ def test_a_series_that_lies_in_two_parts_is_an_error():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([["a"], [1.0]], "part 0 has text labels, such as 'a', but part 1 has numbers"),
+        ([["a"], [1.0]], "text labels, such as 'a', and numbers"),
         ([[1.0, np.nan], [2.0]], "part 0 has a missing label"),
         ([[1.0, 2.0], [1.5]], r"part 1 has the label 1\.5"),
         ([[Decimal(1), Decimal(2)]], "part 0 has labels of type Decimal"),

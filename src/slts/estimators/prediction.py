@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -19,7 +18,6 @@ from slts.training.scans import (
     check_scan,
     digests_of_ids,
     join_digests,
-    memory_limit,
     no_series,
     pieces,
     require_labels,
@@ -72,22 +70,11 @@ def _with_threads(model: Any, n_jobs: int | None) -> Any:
 
 
 def apply_to_source(model: Any, source: SeriesSource, method: Method) -> AnyArray:
-    """Return the results of a model's method for all series, in order.
-
-    The result is a memory-mapped temporary file if it is larger than half of the memory limit.
-    """
-    limit = memory_limit(getattr(model, "memory_limit", None), type(model).__name__)
-    results = (result for (result,) in _over_parts(model, source, (method,), labels=False))
-    held: list[AnyArray] = []
-    size = 0
-    for result in results:
-        held.append(result)
-        size += result.nbytes
-        if 2 * size > limit:
-            return _in_a_file(held, results)
-    if not held:
+    """Return the results of a model's method for all series, in order."""
+    results = [result for (result,) in _over_parts(model, source, (method,), labels=False)]
+    if not results:
         raise no_series(source)
-    return np.concatenate(held)
+    return np.concatenate(results)
 
 
 def apply_with_labels(
@@ -149,16 +136,3 @@ def _apply(
             assert piece.labels is not None
             rows[-1] += [piece.labels] if piece.groups is None else [piece.labels, piece.groups]
     return [np.concatenate(results) for results in zip(*rows, strict=True)], join_digests(digests)
-
-
-def _in_a_file(held: list[AnyArray], more: Iterator[AnyArray]) -> AnyArray:
-    shape, dtype, rows = held[0].shape[1:], held[0].dtype, 0
-    with tempfile.TemporaryFile(prefix="slts-") as file:
-        for results in (held, more):
-            for result in results:
-                file.write(np.ascontiguousarray(result).data.cast("B"))
-                rows += len(result)
-        held.clear()
-        file.flush()
-        # The file has no name any more; it lives as long as the map.
-        return np.memmap(file, dtype, "r+", shape=(rows, *shape))

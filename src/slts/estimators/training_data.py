@@ -22,8 +22,8 @@ from slts.training.sampling import sample_scan
 from slts.training.scans import memory_limit, scan_runner
 from slts.training.training_set import TrainingSet
 
-# Weights that are this much smaller than the largest are lost in its rounding.
-_WEIGHT_RANGE = 1e-15
+# Sums and squares of weights must neither overflow nor vanish.
+_LARGEST_WEIGHT = 1e15
 # Share of the memory for the sample of a scan. A classifier that keeps all series copies them.
 _SAMPLE_SHARE, _COPIES_IN_MEMORY = 1 / 8, 3
 
@@ -124,35 +124,19 @@ def _checked_weights(sample_weight: Any, codes: Any, classes: AnyArray) -> Float
     weights = _check_sample_weight(
         sample_weight, np.empty((len(codes), 1)), dtype=np.float64, ensure_non_negative=True
     )
-    weights = _representable(weights)
+    positive = weights[weights > 0.0]
+    if len(positive) and (positive.max() > _LARGEST_WEIGHT or positive.min() < 1 / _LARGEST_WEIGHT):
+        raise DataError(
+            f"sample_weight must be 0 or from {1 / _LARGEST_WEIGHT:g} to {_LARGEST_WEIGHT:g}. Got "
+            f"{positive.min():g} to {positive.max():g}."
+        )
     totals = np.bincount(codes, weights=weights)
     if (totals <= 0.0).any():
         raise DataError(
             f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
             f"series whose sample_weight is positive. Leave the class out instead."
         )
-    return weights
-
-
-def _representable(weights: FloatArray) -> FloatArray:
-    """Return weights whose sums and squares neither overflow nor vanish.
-
-    Extreme weights are divided by the largest. Common ones stay: for an SVM their size matters.
-    """
-    largest = float(weights.max(initial=0.0))
-    if largest == 0.0:
-        return weights
-    smallest = float(weights[weights > 0.0].min())
-    if smallest / largest < _WEIGHT_RANGE:
-        series = int(np.flatnonzero(weights == smallest)[0])
-        raise DataError(
-            f"sample_weight of series {series} is {smallest:g}, and the largest is {largest:g}: "
-            f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
-            f"0 to leave a series out."
-        )
-    if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
-        return weights
-    return weights / largest
+    return np.asarray(weights)
 
 
 def labels_as_given(y: Any) -> AnyArray:

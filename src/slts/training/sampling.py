@@ -131,16 +131,19 @@ def sample_scan(
     require_labels(scan)
     parts, repeated = scan.parts(), RepeatedIdentifiers(scan)
     reservoir, digests = Reservoir(n_bytes), list[Digests]()
-    form: _Form | None = None
+    channels, has_groups = dict[str, str](), False
     totals, offsets, n_steps = Counter[Any](), [0], 0
     shared = n_bytes, seed, scan.requires_unique_ids
     results = runner.map(
         _count, parts, shared, lambda number: (number, reservoir.ceiling), progress=progress
     )
-    for counts in results:
-        form = form or counts.form
-        if form is not None and counts.form is not None:
-            form.check(counts.form)
+    for part, counts in zip(parts, results, strict=True):
+        if counts.n_series:
+            channels.setdefault(counts.channels, part.name)
+            has_groups = counts.has_groups
+        if len(channels) > 1:
+            these, others = (f"{name} has {what}" for what, name in channels.items())
+            raise DataError(f"{others}, but {these}: all parts must have the same channels.")
         totals.update(counts.totals)
         offsets.append(offsets[-1] + counts.n_series)
         n_steps += counts.n_steps
@@ -164,39 +167,11 @@ def sample_scan(
     drawn = TrainingSet(
         series=sample.series, codes=np.searchsorted(labels, sample.labels), keys=sample.keys,
         weights=sample.weights, indices=np.array(offsets)[sample.parts] + sample.positions,
-        groups=None if form is None or not form.has_groups else sample.groups, classes=labels,
+        groups=sample.groups if has_groups else None, classes=labels,
         totals=sums, n_series=offsets[-1], n_steps=n_steps, digests=digests[0],
         scan=None if reservoir.complete else scan,
     )  # fmt: skip
     return drawn if reservoir.complete else drawn.take(np.arange(len(drawn)))
-
-
-class _Form(NamedTuple):
-    """What all parts must have in common, as one of them has it."""
-
-    part: str
-    n_channels: int
-    channel_names: tuple[str, ...] | None
-    label: Any
-    has_groups: bool
-
-    def check(self, other: _Form) -> None:
-        """Raise an error if another part has other channels, or other types of labels."""
-        if self[1:3] != other[1:3]:
-            raise DataError(
-                f"{other.part} has {other._channels()}, but {self.part} has {self._channels()}: "
-                f"all parts must have the same channels."
-            )
-        if isinstance(self.label, str | bytes) != isinstance(other.label, str | bytes):
-            text, number = (self, other) if isinstance(self.label, str | bytes) else (other, self)
-            raise DataError(
-                f"{text.part} has text labels, such as {text.label!r}, but {number.part} has "
-                f"numbers, such as {number.label!r}: labels must be all text, or all numbers."
-            )
-
-    def _channels(self) -> str:
-        names = f" ({', '.join(self.channel_names)})" if self.channel_names else ""
-        return count(self.n_channels, "channel") + names
 
 
 class _PartCounts(NamedTuple):
@@ -205,16 +180,16 @@ class _PartCounts(NamedTuple):
     totals: Counter[Any]
     ids: Digests
     digests: Digests
-    form: _Form | None
     reservoir: Reservoir
+    channels: str
+    has_groups: bool
 
 
 def _count(part: Part, shared: tuple[float, int, bool], own: tuple[int, np.uint64]) -> _PartCounts:
     (n_bytes, seed, requires_unique_ids), (number, ceiling) = shared, own
     reservoir, totals = Reservoir(n_bytes, ceiling), Counter[Any]()
     ids, digests = list[Digests](), list[Digests]()
-    n_series = n_steps = 0
-    form: _Form | None = None
+    n_series, n_steps, channels, has_groups = 0, 0, "", False
     for piece in pieces(part, labels=True):
         drawn, piece_digests = _read(piece, part, seed, number, n_series)
         reservoir.add(drawn.take(np.flatnonzero(drawn.weights > 0.0)))
@@ -225,15 +200,13 @@ def _count(part: Part, shared: tuple[float, int, bool], own: tuple[int, np.uint6
         sums = np.bincount(which.reshape(-1), weights=drawn.weights)
         totals.update(dict(zip(names.tolist(), sums.tolist(), strict=True)))
         n_series, n_steps = n_series + len(piece.series), n_steps + piece.series.n_steps
-        if form is None and len(drawn.labels):
-            form = _Form(
-                part.name, piece.series.n_channels, piece.series.channel_names,
-                drawn.labels.tolist()[0], piece.groups is not None,
-            )  # fmt: skip
+        listed = f" ({', '.join(piece.series.channel_names)})" if piece.series.channel_names else ""
+        channels = count(piece.series.n_channels, "channel") + listed
+        has_groups = piece.groups is not None
     reservoir.shrink()
     return _PartCounts(
         n_series, n_steps, totals, join_digests(ids), smallest_digests(join_digests(digests)),
-        form, reservoir,
+        reservoir, channels, has_groups,
     )  # fmt: skip
 
 
@@ -257,6 +230,13 @@ def _read(
 
 def _sorted_totals(totals: Counter[Any], name: str) -> tuple[AnyArray, FloatArray]:
     """Return the sorted labels and their total weights."""
+    text = [isinstance(label, str | bytes) for label in totals]
+    if any(text) and not all(text):
+        one, other = (next(x for x, t in zip(totals, text, strict=True) if t == k) for k in (1, 0))
+        raise DataError(
+            f"{name} has text labels, such as {one!r}, and numbers, such as {other!r}: labels must "
+            f"be all text, or all numbers."
+        )
     labels, weights = np.array(list(totals)), np.array(list(totals.values()), dtype=np.float64)
     order = np.argsort(labels)
     labels, weights = labels[order], weights[order]
