@@ -255,9 +255,6 @@ def test_landmarks_must_be_training_series(kind, two, alignments):
 # -- weights
 
 
-WEIGHTED = [slts.SLTSClassifier, slts.BBSClassifier, slts.SimilaritySVC, slts.LocalSLTSClassifier]
-
-
 @every([*LANDMARKED, slts.SimilaritySVC, slts.LocalSLTSClassifier])
 @pytest.mark.parametrize(
     ("weights", "message"),
@@ -267,22 +264,13 @@ WEIGHTED = [slts.SLTSClassifier, slts.BBSClassifier, slts.SimilaritySVC, slts.Lo
         (-np.ones(30), "[Nn]egative values.*sample_weight"),
         (np.zeros(30), "[Ss]ample.weight"),
         (np.full(30, np.nan), "sample_weight contains NaN"),
-        (np.where(np.arange(30) == 5, 1e-320, 1.0), "sample_weight of series 5"),
-        (np.where(np.arange(30) == 5, 1.0, 1e308), "sample_weight of series 5"),
+        (np.full(30, 1e300), "sample_weight must be"),
+        (np.where(np.arange(30) == 5, 1e-300, 1.0), "sample_weight must be"),
     ],
-    ids=["too few", "two columns", "negative", "all zero", "missing", "one small", "one large"],
+    ids=["too few", "two columns", "negative", "all zero", "missing", "large", "one small"],
 )
 def test_wrong_sample_weights_are_errors(kind, weights, message, two, alignments):
     X, y, _, _ = two
     with pytest.raises(ValueError, match=message):
         kind().fit(X, y, sample_weight=weights)
     assert not alignments
-
-
-@every(WEIGHTED)
-@pytest.mark.parametrize("weight", [1e308, 1e-320])
-def test_extreme_weights_are_relative(kind, weight, two, fitted):
-    X, y, X_test, _ = two
-    extreme = quick(kind).fit(X, y, np.full(len(y), weight)).decision_function(X_test)
-    expected = fitted(kind, "two").decision_function(X_test)
-    np.testing.assert_allclose(extreme, expected, rtol=1e-6, atol=1e-6)
