@@ -21,7 +21,7 @@ import slts
 
 CLASSIFIERS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "LocalSLTSClassifier()": (slts.LocalSLTSClassifier, {}),
-    "SLTSClassifier(100)": (slts.SLTSClassifier, {"n_landmarks": 100}),
+    "SLTSClassifier()": (slts.SLTSClassifier, {}),
     "SLTSClassifierCV(cv=0.3)": (slts.SLTSClassifierCV, {"cv": 0.3}),
 }
 # The untimed run uses every third series: those of Arabic digits are more than the local classifier
