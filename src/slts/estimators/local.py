@@ -182,7 +182,8 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
         return self._apply(type(self)._transform, X)
 
     def _transform(self, batch: SeriesBatch) -> FloatArray:
-        return self.model_.by_landmark(batch, self._resources).reshape(len(batch), -1)
+        parts = self.model_.by_landmark(batch, self._resources)
+        return parts.reshape(len(parts), parts.shape[1] * parts.shape[2])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of `transform`.

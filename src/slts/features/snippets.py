@@ -297,7 +297,7 @@ class Snippets(PlainState):
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs <coef[c], features>, shape (series, outputs)."""
-        flat = self(batch, resources).reshape(len(batch), -1)
+        flat = self(batch, resources).reshape(len(batch), coef[0].size)
         arrays = array_module(resources.device, 2.0 * len(coef) * flat.size)
         functions = arrays.asarray(coef.reshape(len(coef), -1)).T
         return on_host(matmul(arrays.asarray(flat), functions))
