@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from slts.models.snippets import Snippets
 
 import slts
 from slts.alignment.cpu import available_targets
+from slts.features.snippets import Snippets
 from slts.series.channels import ChannelScale
 from tests.oracles import windows
 
@@ -109,11 +109,6 @@ def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
         np.testing.assert_array_equal(snippets.counts(as_batch(x), n_jobs=2)[0], whole[p])
         met = all_distances(snippets, x)[:, None] <= limits[:, :, None]
         np.testing.assert_array_equal(met.sum(axis=2), whole[p])
-    parts = [
-        snippets.subset(np.arange(k, min(k + 7, 40))).counts(as_batch(*series))
-        for k in range(0, 40, 7)
-    ]
-    np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
 
 
 @pytest.mark.parametrize("n", [5, 20, 30, 70])
