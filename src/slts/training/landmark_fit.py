@@ -154,7 +154,8 @@ def _that_fit(
     if most >= len(data):
         return data
     if most < _FEWEST:
-        needed = _FEWEST * item * n_numbers / _ALIGNMENT_SHARE
+        # A little more, because it is rounded.
+        needed = 1.06 * _FEWEST * item * n_numbers / _ALIGNMENT_SHARE
         raise ValueError(
             f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
             f"Learning from {_FEWEST} series needs {format_bytes(needed)}. Raise it, or lower "

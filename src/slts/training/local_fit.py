@@ -155,10 +155,12 @@ def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions)
     per_anchor = 8.0 * sum(int(np.prod(feature_map.shape)) for feature_map in maps)
     most = int(_FEATURE_SHARE * limit / per_anchor)
     if most < _FEWEST_ANCHORS:
+        # A little more, because it is rounded.
+        needed = 1.06 * _FEWEST_ANCHORS * per_anchor / _FEATURE_SHARE
         raise ValueError(
             f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
-            f"Learning needs {format_bytes(_FEWEST_ANCHORS * per_anchor / _FEATURE_SHARE)}. Raise "
-            f"it, or use fewer representations, phases or snippets."
+            f"Learning needs {format_bytes(needed)}. Raise it, or use fewer representations, "
+            f"phases or snippets."
         )
     return min(most, _ANCHORS)
 
