@@ -1,0 +1,208 @@
+"""Aligned products and linear models: decisions, parts of landmarks, contributions."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import slts
+from slts.alignment import AlignmentSettings
+from slts.features.aligned_products import AlignedProducts
+from slts.features.feature_map import Resources
+from slts.features.linear_model import LinearModel
+from slts.features.row_map import RowMap
+from slts.features.snippets import Snippets
+from tests.data import waves
+from tests.oracles import products
+
+CPU = Resources("cpu", 1)
+CODES = np.array([0, 1, 0, 2, 1, 0])
+SERIES = slts.as_series(waves(14, channels=3, gaps=0.1)[0])
+LANDMARKS, NEW = SERIES[:6], SERIES[6:]
+
+
+def in_banks(objective="affinity", band=None, rank=2, n_phases=3):
+    row_map = RowMap.fit_representation(SERIES, "values", max_length=None, n_components=9)
+    settings = AlignmentSettings(objective, band, normalize=False)
+    return AlignedProducts.in_banks(
+        "values", LANDMARKS, row_map, settings, CODES, rank=rank, n_phases=n_phases
+    )
+
+
+def per_output():
+    """As SLTS: output c uses bank c alone; the weights of one landmark are zero."""
+    row_map = RowMap.fit(SERIES, scale=None, homogeneous=True, normalize=True)
+    weights = np.random.default_rng(1).normal(size=(2, 6))
+    weights[:, 4] = 0.0
+    return AlignedProducts(
+        "similarity", LANDMARKS, row_map, AlignmentSettings("affinity"), weights,
+        bank_per_output=True,
+    )  # fmt: skip
+
+
+MAPS = {
+    "banks": in_banks,
+    "cost and band": lambda: in_banks("cost", 4),
+    "all directions": lambda: in_banks(rank=99, n_phases=1),
+    "bank per output": per_output,
+}
+
+
+@pytest.fixture(params=MAPS)
+def feature_map(request):
+    return MAPS[request.param]()
+
+
+def coefficients(feature_map, outputs=2):
+    return np.random.default_rng(2).normal(size=(outputs, *feature_map.shape))
+
+
+def rows_of(feature_map, series):
+    return [x.T for x in feature_map.rows(series)]
+
+
+def oracle(name, feature_map, series, *coef):
+    rows, landmarks = rows_of(feature_map, series), rows_of(feature_map, feature_map.landmarks)
+    return getattr(products, name)(rows, landmarks, feature_map, *coef)
+
+
+def test_features_and_parts_are_those_of_the_oracle(feature_map):
+    features = oracle("features", feature_map, NEW)
+    np.testing.assert_allclose(feature_map(NEW, CPU), features, rtol=0, atol=1e-12)
+    if not feature_map.bank_per_output:
+        assert features.shape == (len(NEW), *feature_map.shape)
+    coef = coefficients(feature_map)
+    parts = oracle("by_landmark", feature_map, NEW, coef)
+    np.testing.assert_allclose(feature_map.by_landmark(NEW, coef, CPU), parts, rtol=0, atol=1e-12)
+    values = feature_map.decide(NEW, coef, Resources("cpu", 3))
+    np.testing.assert_allclose(values, parts.sum(axis=2), rtol=0, atol=1e-12)
+
+
+def test_contributions_are_those_of_the_oracle(feature_map):
+    coef = coefficients(feature_map)
+    landmarks = rows_of(feature_map, LANDMARKS)
+    for p in range(3):
+        series = NEW[p : p + 1]
+        values = feature_map.row_map.trace(series).rows.values
+        terms = products.attribution(values, landmarks, feature_map, coef)
+        contributions, rest = feature_map.attribute(series, coef)
+        # The last channel is the constant. Steps at which nothing is observed have no row.
+        observed = ~np.isnan(series.values).all(axis=1)
+        np.testing.assert_allclose(contributions[:, observed], terms[:, :, :-1], atol=1e-12)
+        np.testing.assert_allclose(rest, terms[:, :, -1].sum(axis=1), atol=1e-12)
+        parts = [feature_map.attribute(series, coef, j) for j in range(len(LANDMARKS))]
+        totals = [part.contributions.sum(axis=(1, 2)) + part.rest for part in parts]
+        by_landmark = feature_map.by_landmark(series, coef, CPU)[0]
+        np.testing.assert_allclose(np.transpose(totals), by_landmark, atol=1e-12)
+        whole = sum(part.contributions for part in parts)
+        np.testing.assert_allclose(whole, contributions, atol=1e-12)
+
+
+def test_identities_are_similarities_without_a_path():
+    feature_map = per_output()
+    d = feature_map.shape[-1]
+    coef = np.tile(np.eye(d), (2, 1, 1, 1, 1))
+    nearly = coef * (1.0 + 1e-15)
+    assert not (nearly == coef).all()
+    np.testing.assert_allclose(
+        feature_map.decide(NEW, coef, CPU), feature_map.decide(NEW, nearly, CPU), atol=1e-12
+    )
+    K = feature_map.similarities(NEW, None, CPU)
+    np.testing.assert_allclose(feature_map.decide(NEW, coef, CPU), K @ feature_map.weights.T)
+    K = feature_map.similarities(NEW, coef[:, 0, 0], CPU)
+    np.testing.assert_allclose(K[:, :, 0], feature_map.similarities(NEW, None, CPU), atol=1e-12)
+
+
+def test_phases_add_up():
+    three, one = in_banks(n_phases=3), in_banks(n_phases=1)
+    np.testing.assert_allclose(three(NEW, CPU).sum(axis=2), one(NEW, CPU)[:, :, 0], atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        ("weights", np.ones((2, 5)), "weights"),
+        ("weights", np.ones(6), "weights"),
+        ("n_phases", 0, "n_phases"),
+        ("basis", np.ones(3), "basis"),
+        ("bank_per_output", True, "basis"),
+    ],
+)
+def test_fields_must_fit(field, value, name):
+    with pytest.raises(ValueError, match=name):
+        replace(in_banks(), **{field: value})
+
+
+# ---- linear models
+
+
+def snippets():
+    drawn = Snippets.draw(LANDMARKS, CODES, 12, seed=0)
+    return replace(drawn, shares=np.full(drawn.shares.shape, 0.25))
+
+
+@pytest.fixture(params=["local", "per output"])
+def model(request):
+    maps = (in_banks(), in_banks("cost"), snippets())
+    if request.param == "per output":
+        maps = (per_output(),)
+    coefs = tuple(coefficients(feature_map) for feature_map in maps)
+    return LinearModel(maps, coefs, np.array([0.5, -2.0]))
+
+
+def test_decisions_are_sums_of_parts_and_of_contributions(model):
+    decisions = model.decide(NEW, CPU)
+    parts = model.by_landmark(NEW, CPU)
+    np.testing.assert_allclose(model.intercept + parts.sum(axis=2), decisions, atol=1e-12)
+    for p in range(len(NEW)):
+        terms = model.attribute(NEW[p : p + 1])
+        total = sum(term.contributions.sum(axis=(1, 2)) + term.rest for term in terms)
+        np.testing.assert_allclose(model.intercept + total, decisions[p], atol=1e-10)
+
+
+def test_other_functions_of_the_same_features_are_linear():
+    maps = (in_banks(), snippets())
+    model = LinearModel(maps, tuple(map(coefficients, maps)), np.array([0.5, -2.0]))
+    weights, intercept = np.random.default_rng(3).normal(size=(2, 5)), np.arange(5.0)
+    combined = model.combined(weights, intercept)
+    expected = model.decide(NEW, CPU) @ weights + intercept
+    np.testing.assert_allclose(combined.decide(NEW, CPU), expected, rtol=0, atol=1e-11)
+    assert combined.maps == model.maps
+
+
+def test_a_model_in_float32_has_a_counterpart_in_float64(model):
+    low = replace(model, maps=tuple(
+        replace(m, settings=replace(m.settings, dtype="float32")) if m in model.aligned else m
+        for m in model.maps
+    ))  # fmt: skip
+    np.testing.assert_array_equal(low.in_float64().decide(NEW, CPU), model.decide(NEW, CPU))
+    assert low.decide(NEW, CPU) == pytest.approx(model.decide(NEW, CPU), abs=1e-3)
+    assert (low.decide(NEW, CPU) != model.decide(NEW, CPU)).any()
+
+
+def test_copies_threads_and_place_in_the_batch_change_no_bit(model):
+    decisions = model.decide(NEW, CPU)
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.decide(NEW, Resources("cpu", 3)), decisions)
+    np.testing.assert_array_equal(model.decide(NEW[::-1], CPU), decisions[::-1])
+    assert model.decide(NEW[:0], CPU).shape == (0, 2)
+
+
+def test_coefficients_must_fit_the_maps(model):
+    with pytest.raises(ValueError, match="coefs"):
+        replace(model, coefs=model.coefs[:-1])
+    with pytest.raises(ValueError, match="coefs"):
+        replace(model, coefs=(model.coefs[0][:, :1, :, :1], *model.coefs[1:]))
+    with pytest.raises(ValueError, match="weights"):
+        LinearModel((per_output(),), (coefficients(per_output(), 3),), np.zeros(3))
+
+
+def test_every_stored_number_is_counted():
+    feature_map = in_banks(rank=2, n_phases=3)
+    model = LinearModel((feature_map,), (coefficients(feature_map),), np.zeros(2))
+    # Two outputs of three banks, three phases, four row channels and two directions; the scale of
+    # three channels and the constant; basis; a weight for each landmark; intercepts; landmarks.
+    expected = 2 * 3 * 3 * 4 * 2 + 2 * 3 + 1 + 4 * 2 + 6 + 2 + LANDMARKS.values.size
+    assert model.n_numbers == expected
