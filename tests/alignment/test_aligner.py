@@ -1,9 +1,6 @@
 """An aligner lays its landmarks out once, and gives the same bits however it is shared."""
 
-import copy
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError, replace
 from threading import Barrier
 
 import numpy as np
@@ -98,41 +95,17 @@ def test_landmarks_far_from_the_origin_are_centred_once(rng, layouts):
 
 def test_replacing_threads_or_device_keeps_the_layout(aligner, series, layouts):
     expected = results(aligner, series)
-    assert_same_bits(results(replace(aligner, n_jobs=2), series), expected)
-    assert_same_bits(results(replace(aligner, device="auto"), series), expected)
+    assert_same_bits(results(aligner.on("cpu", 2), series), expected)
+    assert_same_bits(results(aligner.on("auto", 1), series), expected)
     assert len(layouts) == 1
 
 
 def test_a_basis_is_part_of_the_aligner(aligner, series, layouts):
-    directed = replace(aligner, basis=np.eye(3)[:, :2])
+    directed = Aligner(aligner.landmarks, aligner.settings, basis=np.eye(3)[:, :2])
     weights = np.eye(len(aligner.landmarks))
     expected = aligner.grouped(series, weights)[..., :2]
-    for own in (directed, pickle.loads(pickle.dumps(directed)), replace(directed, n_jobs=2)):
-        np.testing.assert_array_equal(own.grouped(series, weights), expected)
-    some = directed.subset([3, 7])
-    np.testing.assert_array_equal(some.grouped(series, np.eye(2)), expected[:, [3, 7]])
-    assert len(layouts) == 4
-
-
-def test_replacing_landmarks_or_settings_makes_another_layout(aligner, series, layouts):
-    aligner.similarities(series)
-    fewer = replace(aligner, landmarks=aligner.landmarks[:5])
-    np.testing.assert_array_equal(fewer.similarities(series), aligner.similarities(series)[:, :5])
-    single = replace(aligner, settings=AlignmentSettings("cost", dtype="float32"))
-    assert single.similarities(series).dtype == np.float32
-    assert len(layouts) == 3
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [copy.copy, copy.deepcopy, lambda aligner: pickle.loads(pickle.dumps(aligner))],
-    ids=["copy", "deepcopy", "pickle"],
-)
-def test_copies_make_their_own_layout_and_give_the_same_bits(aligner, series, layouts, copied):
-    expected = results(aligner, series)
-    twin = copied(replace(aligner, n_jobs=2))
-    assert (twin.settings, twin.device, twin.n_jobs) == (aligner.settings, "cpu", 2)
-    assert_same_bits(results(twin, series), expected)
+    for same in (directed, directed.on("cpu", 2)):
+        np.testing.assert_array_equal(same.grouped(series, weights), expected)
     assert len(layouts) == 2
 
 
@@ -150,32 +123,7 @@ def test_threads_that_start_together_share_one_layout(aligner, series, layouts):
     assert len(layouts) == 2
 
 
-def test_an_aligner_cannot_be_changed(aligner):
-    with pytest.raises(FrozenInstanceError):
-        aligner.n_jobs = 2
-
-
-# -- subsets and paths
-
-
-def test_a_subset_gives_the_columns_of_the_whole(aligner, series):
-    chosen = [7, 0, 12]
-    some = replace(aligner, n_jobs=2).subset(chosen)
-    assert (some.settings, some.n_jobs) == (aligner.settings, 2)
-    np.testing.assert_array_equal(
-        some.similarities(series), aligner.similarities(series)[:, chosen]
-    )
-    np.testing.assert_array_equal(some.products(series), aligner.products(series)[:, chosen])
-
-
-def test_equal_subsets_share_one_layout(aligner, series, layouts):
-    for chosen in ([7, 0, 12], np.array([7, 0, 12]), [0, 7, 12]):
-        np.testing.assert_array_equal(
-            replace(aligner, n_jobs=2).subset(chosen).similarities(series),
-            Aligner(aligner.landmarks[chosen], aligner.settings).similarities(series),
-        )
-    # Two for the subsets, three for the aligners that they are compared with.
-    assert len(layouts) == 5
+# -- paths
 
 
 @pytest.mark.parametrize("band", [None, 2, Itakura(2.0)])
@@ -207,4 +155,4 @@ def test_a_band_without_a_path_names_both_series(rng):
 
 def test_an_unknown_device_is_an_error(aligner):
     with pytest.raises(ValueError, match=r"'device' parameter must be one of.*'gpu'"):
-        replace(aligner, device="gpu")
+        aligner.on("gpu", 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -47,17 +45,12 @@ class Alignment(NamedTuple):
     similarity: float
 
 
-@dataclass(frozen=True, eq=False)
 class Aligner:
     """Aligns series with a fixed set of landmarks.
 
-    The landmarks are laid out for the kernel at the first call, and later calls use the same
-    layout. `dataclasses.replace` keeps it as long as landmarks and settings stay the same; pickles
-    and copies leave it out and make their own. Threads may share an aligner.
-
     All methods take prepared rows (`AlignmentSettings.prepare`, or a row map). Results have the
     precision of `settings`. A call needs memory for its result and, per thread, for one grid of
-    2-bit moves.
+    2-bit moves. Threads may share an aligner.
 
     Parameters
     ----------
@@ -72,23 +65,30 @@ class Aligner:
     basis
         Directions of the landmarks' rows, shape (channels, directions): `grouped` returns products
         with them, T basis. None returns T.
+    layouts
+        The landmarks as laid out for the kernels, which the first call of each makes.
     """
 
-    landmarks: SeriesBatch
-    settings: AlignmentSettings
-    device: str = "cpu"
-    n_jobs: int | None = None
-    basis: FloatArray | None = None
-    _layouts: LandmarkLayouts = field(default=None, repr=False, kw_only=True)  # type: ignore[assignment]
+    def __init__(
+        self,
+        landmarks: SeriesBatch,
+        settings: AlignmentSettings,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        basis: FloatArray | None = None,
+        *,
+        layouts: LandmarkLayouts | None = None,
+    ) -> None:
+        check_device(device)
+        self.landmarks, self.settings, self.basis = landmarks, settings, basis
+        self.device, self.n_jobs = device, n_jobs
+        self._layouts = layouts or LandmarkLayouts(landmarks, settings, basis)
 
-    def __post_init__(self) -> None:
-        check_device(self.device)
-        parts = self.landmarks, self.settings, self.basis
-        if self._layouts is None or not self._layouts.match(*parts):
-            object.__setattr__(self, "_layouts", LandmarkLayouts(*parts))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Aligner, (self.landmarks, self.settings, self.device, self.n_jobs, self.basis)
+    def on(self, device: str, n_jobs: int | None) -> Aligner:
+        """Return the same aligner for another device and number of threads; both share layouts."""
+        return Aligner(
+            self.landmarks, self.settings, device, n_jobs, self.basis, layouts=self._layouts
+        )
 
     def similarities(self, series: SeriesBatch, *, progress: Progress = silent) -> Result:
         """K_I: mean affinity along the path, shape (series, landmarks)."""
@@ -197,17 +197,6 @@ class Aligner:
             self.settings.check_rows(self.landmarks)
             raise self._layouts.no_path(series, 0, landmark)
         return alignment
-
-    def subset(self, indices: slice | Sequence[int] | npt.NDArray[Any]) -> Aligner:
-        """Aligner of some landmarks, with the same settings, device and threads.
-
-        The landmarks are laid out once: later subsets with the same indices share the layout.
-        """
-        chosen = np.arange(len(self.landmarks))[indices]
-        some = self._layouts.get(
-            ("subset", chosen.tobytes()), lambda: replace(self, landmarks=self.landmarks[chosen])
-        )
-        return replace(some, device=self.device, n_jobs=self.n_jobs)
 
     def _empty(self, *shape: int) -> Result:
         return np.empty(shape, dtype=self.settings.dtype)

@@ -180,13 +180,6 @@ class LandmarkLayouts:
         self._layouts: dict[Hashable, Any] = {}
         self._lock = Lock()
 
-    def match(
-        self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None
-    ) -> bool:
-        """Whether these are the layouts of the given landmarks."""
-        same = self.landmarks is landmarks and self.basis is basis
-        return same and self.settings == settings
-
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the layout of this key. The first call makes it, other threads wait for it."""
         with self._lock:

@@ -79,7 +79,7 @@ class Neighbours(PlainState):
 
     def nearness_of_rows(self, rows: SeriesBatch, resources: Resources) -> FloatArray:
         """Return the nearness of rows: the similarity, or minus the distance."""
-        aligner = replace(self._aligner, device=resources.device, n_jobs=resources.n_jobs)
+        aligner = self._aligner.on(*resources)
         if self.metric is None:
             return np.asarray(aligner.similarities(rows), dtype=np.float64)
         distances = aligner.distances(transform_rows(rows, self.metric))

@@ -142,7 +142,7 @@ class AlignedProducts(PlainState):
 
     def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
         """Return the features of series, shape (series, banks, phases, d, r)."""
-        aligner = _on(self._used_aligner, resources)
+        aligner = self._used_aligner.on(*resources)
         return self._sums(aligner, self.rows(batch, resources.n_jobs))
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
@@ -150,7 +150,7 @@ class AlignedProducts(PlainState):
         rows = self.rows(batch, resources.n_jobs)
         if len(self.used) == 0:
             return np.zeros((len(rows), len(coef)))
-        aligner = _on(self._used_aligner, resources)
+        aligner = self._used_aligner.on(*resources)
         if self.bank_per_output and _are_identities(coef):
             # <I, T> is the similarity, which needs no path.
             return np.asarray(np.dot(aligner.similarities(rows), self.weights[:, self.used].T))
@@ -172,7 +172,7 @@ class AlignedProducts(PlainState):
     def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the part of each landmark in the outputs, shape (series, outputs, landmarks)."""
         rows = self.rows(batch, resources.n_jobs)
-        aligner = _on(self._all_aligner, resources)
+        aligner = self._all_aligner.on(*resources)
         if self.bank_per_output:
             K = aligner.projected(rows, coef[:, 0, 0])
             return np.asarray((K * self.weights.T).swapaxes(1, 2))
@@ -206,7 +206,7 @@ class AlignedProducts(PlainState):
         self, batch: SeriesBatch, metrics: FloatArray | None, resources: Resources
     ) -> FloatArray:
         """Return K_I to all landmarks, or K_M under metrics: (series, landmarks[, metrics])."""
-        aligner = _on(self._all_aligner, resources)
+        aligner = self._all_aligner.on(*resources)
         rows = self.rows(batch, resources.n_jobs)
         if metrics is None:
             return np.asarray(aligner.similarities(rows))
@@ -236,15 +236,13 @@ class AlignedProducts(PlainState):
 
     @cached_property
     def _used_aligner(self) -> Aligner:
-        return self._all_aligner.subset(self.used)
+        if len(self.used) == self.n_landmarks:
+            return self._all_aligner
+        return Aligner(self._rows_of_landmarks[self.used], self.settings, basis=self.basis)
 
     @cached_property
     def _exact_aligner(self) -> Aligner:
-        return replace(self.in_float64()._used_aligner, device="cpu", n_jobs=1)
-
-
-def _on(aligner: Aligner, resources: Resources) -> Aligner:
-    return replace(aligner, device=resources.device, n_jobs=resources.n_jobs)
+        return self.in_float64()._used_aligner.on("cpu", 1)
 
 
 def _are_identities(coef: FloatArray) -> bool:

@@ -4,7 +4,6 @@ import gc
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from threading import Barrier
 
 import numpy as np
@@ -216,7 +215,7 @@ def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, 
     expected = [Aligner(y, how).grouped(x, w) for w in weights]
     K = aligner.similarities(x)
     np.testing.assert_array_equal(aligner.similarities(x), K)
-    np.testing.assert_array_equal(replace(aligner, n_jobs=2).similarities(x[:2]), K[:2])
+    np.testing.assert_array_equal(aligner.on("cuda", 2).similarities(x[:2]), K[:2])
     aligner.products(x)
     assert len(packed) == 1
     for scale in (1.0, 2.0):
