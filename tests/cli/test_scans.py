@@ -19,11 +19,9 @@ import pyarrow.parquet as pq
 import slts
 from slts import SeriesBatch, as_series
 from slts.cli import evaluate
-from slts.estimators import base
 from slts.files.parquet_parts import ParquetPart
-from slts.series.source import series_keys
-from slts.training.held_out import make_splits
-from slts.training.sampling import SampleSize
+from slts.series.source import series_digests, series_keys
+from slts.training.held_out import split_in_order
 from tests.files.forms import csv_text, list_table, long_table
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
@@ -130,10 +128,7 @@ def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, r
 # -- fit
 
 
-def test_messages_of_fit(files, tmp_path, run, monkeypatch):
-    monkeypatch.setattr(
-        "slts.training.landmark_fit._sample_size", lambda *_: SampleSize(100, np.inf, 1, 20)
-    )
+def test_messages_of_fit(files, tmp_path, run):
     level, handlers = logging.getLogger("slts").level, logging.getLogger("slts").handlers[:]
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
     arguments += ["--param", "n_landmarks=10"]
@@ -141,8 +136,6 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     assert code == 0, messages
     line = ": id=recording, time=t, label=speaker, channels=c1..c3"
     assert messages.splitlines()[:2] == [f"columns{line}", f"columns of {files['csv']}{line}"]
-    # What the library logs.
-    assert " of 2 GB (" in messages
     assert "trained on 200 series (3 channels, 2 classes)" in output
     assert "on held-out series: accuracy" in output
     assert run(*arguments, "--quiet")[::2] == (0, "")
@@ -166,8 +159,9 @@ def test_the_same_series_are_held_out_in_every_form(
     code, output, messages = run("fit", data, "--model", path, "--method", method, *options)
     assert code == 0, messages
     X, y, _ = draw(200, 1)
-    keys = series_keys(slts.as_series(X), 7)
-    ((kept, left),) = make_splits(0.3, np.unique(y, return_inverse=True)[1], keys, name="cv")
+    order = np.argsort(series_keys(series_digests(X), 7))
+    codes = np.unique(y, return_inverse=True)[1]
+    ((kept, left),) = split_in_order(0.3, codes, order, None, "--test-size")
     found, model = json.loads(output), slts.load(path)
     assert (found["n_series"], found["held_out"]["n"]) == (140, 60)
     assert found["held_out"]["right"] == np.count_nonzero(model.predict(X[left]) == y[left])
@@ -175,14 +169,15 @@ def test_the_same_series_are_held_out_in_every_form(
         assert model.predict(X[kept]).tolist() == y[kept].tolist()
 
 
-def test_a_limit_that_is_too_small_names_one_that_suffices(files, tmp_path, run):
+@pytest.mark.parametrize("method", ["slts", "local"])
+def test_a_limit_that_is_too_small_names_one_that_suffices(method, files, tmp_path, run):
     path = tmp_path / "m.slts"
-    arguments = ["fit", files["train"], "--model", path, "--method", "slts"]
+    arguments = ["fit", files["train"], "--model", path, "--method", method]
     code, _, messages = run(*arguments, "--memory-limit", "30kB")
     assert code == 1
-    assert "Error: --memory-limit is too small: 30 kB" in messages
+    assert "'memory_limit'" in messages
     assert not path.exists()
-    named = messages.split("A limit of ")[1].split(" is sufficient")[0]
+    named = messages.split(" needs ")[1].split(". Raise")[0]
     code, _, messages = run(*arguments, "--memory-limit", named)
     assert code == 0, messages
     assert path.exists()
@@ -372,7 +367,8 @@ def test_standard_input_is_evaluated(files, trained, run, monkeypatch):
 def test_series_that_do_not_fit_in_memory_are_refused(method, files, tmp_path, monkeypatch, capsys):
     n_bytes = slts.scan_series(files["train"]).n_bytes
     # The series fit, but not the copies that reading and aligning need.
-    monkeypatch.setattr(base, "usable_memory", lambda: 2 * n_bytes)
+    memory = "slts.estimators.training_data.usable_memory"
+    monkeypatch.setattr(memory, lambda: 2 * n_bytes)
     path = tmp_path / "model.slts"
     arguments = ["fit", files["train"], "--model", path, "--method", method, "--quiet"]
     assert slts.cli.main(list(map(str, arguments))) == 1
