@@ -27,7 +27,7 @@ class LinearModel:
     maps
         The feature maps.
     coefs
-        Coefficients of each map, shape (outputs, *map.shape).
+        Coefficients of each map, shape ``(outputs, *map.shape)``.
     intercept
         Shape (outputs,).
     """
