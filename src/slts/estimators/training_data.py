@@ -17,7 +17,7 @@ from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
 from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import names_of
-from slts.series.source import SeriesSource, is_source
+from slts.series.source import SeriesSource
 from slts.training.sampling import sample_scan
 from slts.training.scans import memory_limit, scan_runner
 from slts.training.training_set import TrainingSet
@@ -43,7 +43,7 @@ class Reader(NamedTuple):
 
     def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingSet:
         """Check the training data, and return distinct series in the order of their keys."""
-        if is_source(X):
+        if isinstance(X, SeriesSource):
             _check_nothing_beside_scan(self.owner, y, sample_weight, groups)
             return self._read_scan(X).check()
         batch, codes, classes = _checked_labels(self.owner, X, y)
@@ -97,8 +97,8 @@ def _checked_labels(owner: str, X: Any, y: Any) -> tuple[SeriesBatch, Any, AnyAr
     if isinstance(X, Dataset):
         raise DataError("X is a Dataset, expected series: use fit(X.series, X.labels).")
     if y is None:
-        if isinstance(X, tuple):
-            as_series(X)  # X and y in one tuple are an error that says so
+        if not hasattr(X, "columns"):
+            as_series(X)  # a path, a Dask collection or a pair (X, y) is the larger mistake
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.{shown}")
     if isinstance(y, str):
         raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
