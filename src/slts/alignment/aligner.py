@@ -10,7 +10,7 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.cpu import CpuBackend, native, require_moves
 from slts.alignment.cuda.backend import CudaBackend
-from slts.alignment.cuda.device import check_device, runs_on_cuda
+from slts.alignment.cuda.device import runs_on_cuda
 from slts.alignment.settings import (
     FAR_SPREADS,
     AlignmentSettings,
@@ -79,7 +79,6 @@ class Aligner:
         *,
         layouts: LandmarkLayouts | None = None,
     ) -> None:
-        check_device(device)
         self.landmarks, self.settings, self.basis = landmarks, settings, basis
         self.device, self.n_jobs = device, n_jobs
         self._layouts = layouts or LandmarkLayouts(landmarks, settings, basis)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -29,14 +30,14 @@ from slts.estimators.prediction import (
     apply_with_labels,
 )
 from slts.estimators.training_data import Reader, labels_as_given, unknown_labels
-from slts.execution import progress_bar, use_fit_threads
+from slts.execution import Bar, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
 from slts.features.origins import Origins
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 from slts.series.naming import class_name
-from slts.series.source import Digests, is_source
+from slts.series.source import Digests, SeriesSource
 from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
 from slts.training.held_out import HeldOutDecisions
 from slts.training.options import FitOptions
@@ -276,7 +277,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Share of the series that are labelled correctly.
         """
         check_is_fitted(self)
-        if not is_source(X):
+        if not isinstance(X, SeriesSource):
             if y is None:
                 raise DataError("y is None: score needs the label of every series.")
             unknown_labels(labels_as_given(y), self.classes_)
@@ -375,8 +376,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _apply(self, method: Method, X: Any) -> FloatArray:
         """Apply a method to checked series, or to the series of a scan part by part."""
         check_is_fitted(self)
-        require_device(self.device, type(self).__name__)
-        if is_source(X):
+        if isinstance(X, SeriesSource):
             return apply_to_source(self, X, method)
         return apply_to_series(self, self.check_series(X), method)
 
@@ -417,8 +417,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen = decisions > 0.0 if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[chosen.astype(np.intp)])
 
-    def _progress(self, description: str) -> Any:
-        return progress_bar(description, show=bool(self.verbose))
+    @property
+    def _progress(self) -> Bar:
+        return partial(progress_bar, show=bool(self.verbose))
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
@@ -450,7 +451,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         data = reader.read(X, y, sample_weight, groups)
         self.every_ = self.label_column_ = self.n_columns_in_ = None
-        if not is_source(X):
+        if not isinstance(X, SeriesSource):
             self.n_columns_in_ = columns_of_table(X)
         elif X.columns is not None:
             self.every_ = X.columns.every

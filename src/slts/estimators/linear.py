@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
+from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
 from slts.series import SeriesBatch
 
@@ -41,7 +42,7 @@ class LinearClassifier(SeriesClassifier):
         return self.model_.n_numbers
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
-        return self.model_.decide(batch, self._resources)
+        return self.model_.decide(batch, Resources(self.device, self.n_jobs))
 
     def check_fitted(self) -> None:
         """Raise an error if fitted attributes do not fit each other, as in a damaged file."""

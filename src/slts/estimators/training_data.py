@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
-from slts.execution import Bar, usable_memory
+from slts.execution import Bar, memory_limit, usable_memory
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
@@ -19,7 +19,7 @@ from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import names_of
 from slts.series.source import SeriesSource
 from slts.training.sampling import sample_scan
-from slts.training.scans import memory_limit, scan_runner
+from slts.training.scans import scan_runner
 from slts.training.training_set import TrainingSet
 
 # Sums and squares of weights must neither overflow nor vanish.

@@ -20,7 +20,7 @@ from slts.execution.mapping import (
     map_threads,
     partition,
 )
-from slts.execution.memory import release_memory, usable_memory
+from slts.execution.memory import memory_limit, release_memory, usable_memory
 from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.threads import fit_threads, one_blas_thread, thread_count, use_fit_threads
 
@@ -40,6 +40,7 @@ __all__ = [
     "fit_threads",
     "map_blocks",
     "map_threads",
+    "memory_limit",
     "one_blas_thread",
     "partition",
     "progress_bar",

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from slts.quantities import parse_bytes
+
 _UNKNOWN = 8 * 10**9
 
 
@@ -36,6 +38,11 @@ def usable_memory(
             with suppress(OSError, ValueError):
                 sizes.append(int((limits / file.format(each)).read_text(errors="replace")))
     return min((size for size in sizes if size > 0), default=_UNKNOWN)
+
+
+def memory_limit(limit: Any, owner: str) -> int:
+    """Return the bytes that training may use; None is half of what the process may use."""
+    return usable_memory() // 2 if limit is None else parse_bytes(limit, "memory_limit", owner)
 
 
 def release_memory() -> None:

@@ -142,8 +142,10 @@ class AlignedProducts(PlainState):
 
     def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
         """Return the features of series, shape (series, banks, phases, d, r)."""
+        rows = self.rows(batch, resources.n_jobs)
         aligner = self._used_aligner.on(*resources)
-        return self._sums(aligner, self.rows(batch, resources.n_jobs))
+        features = aligner.grouped(rows, self.weights[:, self.used], n_phases=self.n_phases)
+        return cast(FloatArray, features)
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs of linear functions of the features, shape (series, outputs)."""
@@ -156,12 +158,12 @@ class AlignedProducts(PlainState):
             return np.asarray(np.dot(aligner.similarities(rows), self.weights[:, self.used].T))
         values = np.empty((len(rows), len(coef)))
         flat = coef.reshape(len(coef), -1)
-        functions = flat.T
+        functions, weights = flat.T, self.weights[:, self.used]
         step = max(1, _CHUNK_BYTES // (8 * len(self.weights) * self.n_phases * coef[0, 0, 0].size))
         for begin in range(0, len(rows), step):
             part = slice(begin, begin + step)
-            T = self._sums(aligner, rows[part], on_device=True)
-            T = T.reshape(len(T), -1, flat.shape[1])
+            T = aligner.grouped(rows[part], weights, n_phases=self.n_phases, on_device=True)
+            T = cast(FloatArray, T.reshape(len(T), -1, flat.shape[1]))
             if self.bank_per_output:
                 values[part] = np.einsum("icf,cf->ic", on_host(T), flat)
             else:
@@ -193,13 +195,12 @@ class AlignedProducts(PlainState):
         weights = self.weights[:, self.used]
         if landmark is not None:
             weights = np.where(self.used == landmark, weights, 0.0)
-        n_phases, n, r = sums.shape[1:]
-        by_bank = (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), n_phases, n, r)
+        by_bank = np.tensordot(weights, sums, axes=1)
         if self.bank_per_output:
             slopes = by_bank[:, 0] @ coef[:, 0, 0].swapaxes(1, 2)
         else:
             factors = coef.swapaxes(3, 4).reshape(len(coef), -1, coef.shape[3])
-            slopes = by_bank.transpose(2, 0, 1, 3).reshape(n, -1) @ factors
+            slopes = by_bank.transpose(2, 0, 1, 3).reshape(by_bank.shape[2], -1) @ factors
         return Attribution(*trace.attribute(slopes))
 
     def similarities(
@@ -220,11 +221,6 @@ class AlignedProducts(PlainState):
     def exact_similarities(self, series: SeriesBatch) -> FloatArray:
         """Return K_I of one series to each landmark that has a weight, in float64."""
         return np.asarray(self._exact_aligner.similarities(self.rows(series))[0])
-
-    def _sums(self, aligner: Aligner, rows: SeriesBatch, *, on_device: bool = False) -> FloatArray:
-        weights = self.weights[:, self.used]
-        sums = aligner.grouped(rows, weights, n_phases=self.n_phases, on_device=on_device)
-        return cast(FloatArray, sums)
 
     @cached_property
     def _rows_of_landmarks(self) -> SeriesBatch:

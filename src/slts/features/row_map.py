@@ -122,47 +122,41 @@ class RowMap:
 
     def __call__(self, batch: SeriesBatch, n_jobs: int | None = None) -> SeriesBatch:
         """Return rows."""
-        batch = pool_steps(batch, self.max_length)
-        if batch.n_steps <= _BLOCK_STEPS:
-            return self._rows(batch)
-        cuts = np.searchsorted(batch.offsets, np.arange(0, batch.n_steps, _BLOCK_STEPS))
-        cuts = np.unique(np.append(cuts, len(batch)))
-        parts = [batch[begin:end] for begin, end in pairwise(cuts.tolist())]
-        return SeriesBatch.concatenate(map_threads(self._rows, parts, n_jobs=n_jobs))
+        pooled = pool_steps(batch, self.max_length)
+        if pooled.n_steps <= _BLOCK_STEPS:
+            return self._map(pooled)[2]
+        cuts = np.searchsorted(pooled.offsets, np.arange(0, pooled.n_steps, _BLOCK_STEPS))
+        cuts = np.unique(np.append(cuts, len(pooled)))
+        parts = [pooled[begin:end] for begin, end in pairwise(cuts.tolist())]
+        mapped = map_threads(self._map, parts, n_jobs=n_jobs)
+        return SeriesBatch.concatenate(rows for _, _, rows in mapped)
 
     def trace(self, series: SeriesBatch) -> RowTrace:
         """Return the rows of one series with the way back to its steps and channels."""
         pooled = pool_steps(series, self.max_length)
-        features = self._features(pooled)
-        raw, observed = self._with_constant(features), observed_steps(pooled)
-        rows = self._finish(raw, pooled)
+        features, raw, rows = self._map(pooled)
         n = rows.n_channels - (self.constant is not None)
         if self.components is None:
             return RowTrace(self, series, rows, rows.values[:, :n])
+        observed = observed_steps(pooled)
         # The constant is positive: it tells by how much a row was scaled.
         scale = rows.values[:, n:] / raw[observed, n:]
         centred = zero_missing(features - self.components.centre)[observed]
         return RowTrace(self, series, rows, centred * scale)
 
-    def _rows(self, pooled: SeriesBatch) -> SeriesBatch:
-        return self._finish(self._with_constant(self._features(pooled)), pooled)
-
-    def _features(self, pooled: SeriesBatch) -> FloatArray:
-        values = pooled.values if self.scale is None else self.scale(pooled.values)
-        if self.change_spread is None:
-            return values
-        return np.hstack([values, differences(values, pooled.offsets) / self.change_spread])
-
-    def _with_constant(self, features: FloatArray) -> FloatArray:
-        reduced = features if self.components is None else self.components(features)
-        if self.constant is None:
-            return zero_missing(reduced)
-        constant = self.constant * np.sqrt(observed_share(features))
-        return np.hstack([zero_missing(reduced), constant[:, np.newaxis]])
-
-    def _finish(self, raw: FloatArray, pooled: SeriesBatch) -> SeriesBatch:
-        rows = pooled.with_values(raw, None).steps(observed_steps(pooled))
-        return normalize_rows(rows) if self.normalize else rows
+    def _map(self, pooled: SeriesBatch) -> tuple[FloatArray, FloatArray, SeriesBatch]:
+        """Return the features of all steps, their components with the constant, and the rows."""
+        features = pooled.values if self.scale is None else self.scale(pooled.values)
+        if self.change_spread is not None:
+            changes = differences(features, pooled.offsets) / self.change_spread
+            features = np.hstack([features, changes])
+        raw = zero_missing(features if self.components is None else self.components(features))
+        if self.constant is not None:
+            constant = self.constant * np.sqrt(observed_share(features))
+            raw = np.hstack([raw, constant[:, np.newaxis]])
+        observed = observed_steps(pooled)
+        rows = pooled.with_values(raw, None).steps(observed)
+        return features, raw, normalize_rows(rows) if self.normalize else rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from slts.guarantees.certificate import Bound, Certificate, Conditions
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesSource, is_source, series_digests
+from slts.series.source import SeriesSource, series_digests
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
 Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
@@ -70,7 +70,7 @@ class HeldOut:
     def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
         """Apply a classifier to series in memory and their labels, or to a scan with labels."""
         inner, X = _inner_model(model, X)
-        is_scan = inner is not None and is_source(X)
+        is_scan = inner is not None and isinstance(X, SeriesSource)
         if is_scan:
             if y is not None or groups is not None:
                 raise DataError(
@@ -244,7 +244,7 @@ def _name_of(index: int, X: Any) -> str:
     """Return what a message calls a series in memory or in a scan, which is read again."""
     if isinstance(X, SeriesBatch):
         return X.name_of(index, "X")
-    if not is_source(X):
+    if not isinstance(X, SeriesSource):
         return f"series {index} of X"
     first = 0
     for part in X.parts(labels=True):

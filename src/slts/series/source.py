@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from slts._typing import AnyArray
 from slts.columns import Columns
-from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.dataset import Dataset
 
@@ -21,9 +20,9 @@ __all__ = [
     "Part",
     "SeriesSource",
     "identifier_digests",
-    "is_source",
     "series_digests",
     "series_keys",
+    "splitmix64",
 ]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
@@ -62,11 +61,6 @@ class SeriesSource(Protocol):
 
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
         """Return the parts, in order; some may hold no series."""
-
-
-def is_source(X: object) -> bool:
-    """Whether X is a source, as from `slts.scan_series`, rather than series in memory."""
-    return isinstance(X, SeriesSource)
 
 
 def series_digests(batch: SeriesBatch) -> Digests:
@@ -132,3 +126,16 @@ def _identifier_digest(id: Any) -> bytes:
     if isinstance(id, int) and not isinstance(id, bool) and -(2**63) <= id < 2**64:
         return splitmix64(np.array([id % 2**64], dtype=np.uint64)).tobytes()
     return blake2b(repr(id).encode(), digest_size=8).digest()
+
+
+def splitmix64(values: Digests) -> Digests:
+    """Map 64-bit integers one-to-one to well distributed ones (splitmix64)."""
+    with np.errstate(over="ignore"):
+        return splitmix64_finalised(values + np.uint64(0x9E3779B97F4A7C15))
+
+
+def splitmix64_finalised(values: Digests) -> Digests:
+    """Apply the finaliser of splitmix64, which maps zero to zero."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(values ^ (values >> np.uint64(31)))

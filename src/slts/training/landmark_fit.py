@@ -15,6 +15,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.errors import warn
+from slts.execution import memory_limit
 from slts.features.aligned_products import AlignedProducts
 from slts.features.linear_model import LinearModel
 from slts.features.origins import Origins
@@ -31,7 +32,6 @@ from slts.training.landmarks import (
 )
 from slts.training.options import LandmarkOptions
 from slts.training.sampling import PER_CLASS
-from slts.training.scans import memory_limit
 from slts.training.training_set import TrainingSet
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.

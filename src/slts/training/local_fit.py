@@ -14,7 +14,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import array_module
-from slts.execution import ThreadRunner, map_threads, release_memory
+from slts.execution import ThreadRunner, map_threads, memory_limit, release_memory
 from slts.features.aligned_products import AlignedProducts
 from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
@@ -31,7 +31,7 @@ from slts.training.feature_blocks import FeatureBlock
 from slts.training.held_out import HeldOutDecisions
 from slts.training.landmarks import resolve_count, warn_about_missing_classes
 from slts.training.options import LocalOptions
-from slts.training.scans import memory_limit, pieces, scan_runner
+from slts.training.scans import pieces, scan_runner
 from slts.training.training_set import TrainingSet, one_vs_rest
 
 # Landmarks of each class; fewer if there are many classes.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from slts.columns.rows import same_step
 from slts.errors import DataError, warn
-from slts.execution import DaskRunner, ThreadRunner, check_stopped, running_client, usable_memory
+from slts.execution import DaskRunner, ThreadRunner, check_stopped, running_client
 from slts.files import Dataset
-from slts.quantities import count, parse_bytes
+from slts.quantities import count
 from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
 # Series that are read at a time.
@@ -56,11 +55,6 @@ def scan_runner(n_jobs: int | None) -> ThreadRunner | DaskRunner:
     """Return what reads the parts of a scan: a running Dask cluster, or threads."""
     client = running_client()
     return ThreadRunner(n_jobs) if client is None else DaskRunner(client)
-
-
-def memory_limit(limit: Any, owner: str) -> int:
-    """Return the bytes that training may use; None is half of what the process may use."""
-    return usable_memory() // 2 if limit is None else parse_bytes(limit, "memory_limit", owner)
 
 
 def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dataset]:

@@ -16,10 +16,9 @@ from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
-from slts.hashing import splitmix64
 from slts.quantities import list_first
 from slts.series import SeriesBatch
-from slts.series.source import Digests, SeriesSource, series_digests, series_keys
+from slts.series.source import Digests, SeriesSource, series_digests, series_keys, splitmix64
 
 # Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
 MOST_DIGESTS = 1_000_000

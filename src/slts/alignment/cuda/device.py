@@ -39,6 +39,7 @@ def runs_on_cuda(device: str, operations: float) -> bool:
     ``"cuda"`` requires a GPU. ``"auto"`` uses a GPU for large work if there is one, and logs the
     choice once (logger "slts", level INFO).
     """
+    check_device(device)
     if device == "cuda":
         require_gpu()
         return True
