@@ -9,11 +9,9 @@ import pytest
 import slts
 from slts import DataError
 from slts.execution import DaskRunner, ThreadRunner
-from slts.training import landmark_fit, local_fit
-from slts.training.sampling import SampleSize
-from slts.training.scans import ArraySource, task_runner
-from tests.estimators.kinds import every, quick
-from tests.estimators.scan_data import CHANNELS, draw, long_table, write_long
+from slts.training.scans import scan_runner
+from tests.data import CHANNELS, NAMES, long_table, waves, write_long
+from tests.estimators.kinds import every_kind, quick
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 dask = pytest.importorskip("dask", reason="needs the extra dask")
@@ -22,21 +20,18 @@ frame = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
 
-N = 150
+N = 600
 
 
 @pytest.fixture(scope="module")
 def data():
-    return draw(np.random.default_rng(11), N)
+    series, codes = waves(N, n_classes=3)
+    return series, NAMES[codes]
 
 
 @pytest.fixture(scope="module")
-def path(data, tmp_path_factory):
-    return write_long(tmp_path_factory.mktemp("dask") / "train.parquet", *data, rows=100)
-
-
-@pytest.fixture(scope="module")
-def scan(path):
+def scan(data, tmp_path_factory):
+    path = write_long(tmp_path_factory.mktemp("dask") / "train.parquet", *data, rows=400)
     return slts.scan_series(path, label="label")
 
 
@@ -60,76 +55,62 @@ def client(threads):
     dask.config.config.pop("scheduler", None)
 
 
-@pytest.fixture(autouse=True)
-def in_parts(monkeypatch):
-    """A sample of 50 series, so that alignments lie on the workers."""
-    monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
-    monkeypatch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
-
-
-def make(**options):
-    return quick(slts.SLTSClassifier, n_landmarks=10, gamma=1e-2, n_jobs=2, **options)
+def learn_from_a_sample(scan):
+    """A model whose coefficients are learned from all series, and landmarks from a sample."""
+    model = quick(slts.LocalSLTSClassifier, n_snippets=8, n_phases=1, memory_limit="500kB").fit(
+        scan
+    )
+    assert model.validation_.n_series < N / 2
+    return model
 
 
 @pytest.fixture(scope="module")
-def local(scan):
-    """The model of the same file without a cluster."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
-        patch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
-        return make().fit(scan)
+def expected(scan):
+    return learn_from_a_sample(scan)
 
 
 def assert_same_model(one, other):
-    assert [x.tolist() for x in one.landmarks_] == [x.tolist() for x in other.landmarks_]
-    for a, b in zip(one.reports_, other.reports_, strict=True):
-        assert a.converged
-        assert a.objective == pytest.approx(b.objective, rel=1e-6, abs=1e-6)
-    np.testing.assert_allclose(one.metrics_, other.metrics_, atol=1e-6)
-    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-6)
-    assert one.probability_scale_ == pytest.approx(other.probability_scale_)
+    np.testing.assert_array_equal(one.landmarks_.values, other.landmarks_.values)
+    assert one.reports_[0].objective == pytest.approx(other.reports_[0].objective, rel=1e-9)
+    for a, b in zip(one.model_.coefs, other.model_.coefs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * np.abs(b).max())
+    np.testing.assert_allclose(one.probability_scale_, other.probability_scale_)
 
 
-# -- the runner
-
-
-def test_a_running_client_reads_scans_but_not_arrays(client, scan, data):
-    runner = task_runner(2, scan)
+def test_a_running_client_reads_scans(client):
+    runner = scan_runner(2)
     assert isinstance(runner, DaskRunner)
     assert runner.n_workers == 2
-    arrays = ArraySource(slts.as_series(data[0]), np.zeros(N))
-    assert isinstance(task_runner(2, arrays), ThreadRunner)
     client.close()
-    assert isinstance(task_runner(2, scan), ThreadRunner)
-
-
-# -- models
+    assert isinstance(scan_runner(2), ThreadRunner)
 
 
 @pytest.mark.slow
-@every([slts.BBSClassifier, slts.SLTSClassifierCV, slts.LocalSLTSClassifier])
-def test_other_models_of_a_cluster_are_the_local_ones(kind, client, scan, data):
+@every_kind
+def test_models_and_outputs_are_those_without_a_cluster(kind, client, scan):
     model = quick(kind).fit(scan)
+    decisions, accuracy = model.decision_function(scan), model.score(scan)
     client.close()
     other = quick(kind).fit(scan)
-    assert [x.tolist() for x in model.landmarks_] == [x.tolist() for x in other.landmarks_]
-    np.testing.assert_array_equal(model.predict(data[0]), other.predict(data[0]))
+    np.testing.assert_array_equal(other.decision_function(scan), decisions)
+    assert accuracy == other.score(scan)
 
 
-def test_a_relative_path_is_the_same_for_workers(threads, path, local, data, monkeypatch):
-    monkeypatch.chdir(path.parent)
-    scan = slts.scan_series(path.name, label="label")
+def test_certificates(client, data, tmp_path):
+    model = quick(slts.SLTSClassifier).fit(data[0][:50], data[1][:50])
+    rest = write_long(tmp_path / "rest.parquet", data[0][50:], data[1][50:])
+    certificate = slts.certify(model, slts.scan_series(rest, label="label"))
+    assert certificate == slts.certify(model, data[0][50:], data[1][50:])
+
+
+def test_a_relative_path_is_the_same_for_workers(threads, expected, data, tmp_path, monkeypatch):
+    write_long(tmp_path / "train.parquet", *data)
+    monkeypatch.chdir(tmp_path)
+    scan = slts.scan_series("train.parquet", label="label")
     # The scan may be older than the client.
     with distributed.Client(threads):
-        np.testing.assert_array_equal(local.predict(scan), local.predict(data[0]))
+        np.testing.assert_array_equal(expected.predict(scan), expected.predict(data[0]))
     dask.config.config.pop("scheduler", None)
-
-
-def test_certificates(client, path, data):
-    model = make().fit(data[0][:50], data[1][:50])
-    rest = write_long(path.parent / "rest.parquet", data[0][50:], data[1][50:])
-    expected = slts.certify(model, data[0][50:], data[1][50:])
-    assert slts.certify(model, slts.scan_series(rest, label="label")) == expected
 
 
 # -- workers in other processes
@@ -153,35 +134,22 @@ class Assassin(distributed.SchedulerPlugin):
 
 
 @pytest.mark.slow
-def test_workers_in_other_processes_give_the_same_model_even_if_killed(
-    scan, local, data, monkeypatch
-):
-    """They are killed while series are counted, and while problems are solved."""
+def test_killed_workers_change_nothing(scan, expected, data):
+    """They are killed while series are counted, and while normal equations are summed."""
     with cluster_of() as cluster, distributed.Client(cluster) as client:
         client.wait_for_workers(2, timeout=60)
         pids = set(DaskRunner(client).map(lambda part, shared, own: os.getpid(), range(8)))
         assert os.getpid() not in pids
-        assassin = Assassin(cluster, ["slts_count", "slts_answer"])
+        assassin = Assassin(cluster, ["slts_count", "slts_sum_part"])
         cluster.scheduler.add_plugin(assassin, name="assassin")
-        model = make().fit(scan)
+        model = learn_from_a_sample(scan)
         assert max(assassin.left.values()) <= 0
-        assert_same_model(model, local)
-        np.testing.assert_array_equal(model.predict(scan), local.predict(data[0]))
-        proba = local.predict_proba(data[0])
-        np.testing.assert_allclose(model.predict_proba(scan), proba, atol=1e-6)
-        assert model.score(scan) == local.score(*data)
-
-        # The local classifier, while its normal equations are summed.
-        monkeypatch.setattr(local_fit, "_FEWEST", 10)
-        monkeypatch.setattr(local_fit, "_MOST_SAMPLED", 60)
-        monkeypatch.setattr(local_fit, "_MOST", 60)
-        assassin.left["slts_sum_equations"] = 3
-        model = quick(slts.LocalSLTSClassifier).fit(scan)
-        assert max(assassin.left.values()) <= 0
+        assert_same_model(model, expected)
+        np.testing.assert_array_equal(model.predict(scan), expected.predict(data[0]))
+        np.testing.assert_allclose(
+            model.predict_proba(scan), expected.predict_proba(data[0]), atol=1e-6
+        )
     dask.config.config.pop("scheduler", None)
-    other = quick(slts.LocalSLTSClassifier).fit(scan)
-    assert model.reports_[0].objective == pytest.approx(other.reports_[0].objective, rel=1e-9)
-    np.testing.assert_allclose(model.snippet_coef_, other.snippet_coef_, atol=1e-8)
 
 
 # -- collections
@@ -191,16 +159,15 @@ def pairs(data):
     return list(zip(data[0], data[1].tolist(), strict=True))
 
 
-def test_a_bag_of_pairs(client, data, local):
+def test_a_bag_of_pairs(client, data, expected):
     scan = slts.scan_series(bag.from_sequence(pairs(data), npartitions=5).persist())
-    model = make().fit(scan)
-    assert_same_model(model, local)
-    expected = model.predict(data[0])
-    np.testing.assert_array_equal(model.predict(scan), expected)
+    model = learn_from_a_sample(scan)
+    assert_same_model(model, expected)
     alone = slts.scan_series(bag.from_sequence(data[0], npartitions=3))
-    np.testing.assert_array_equal(model.predict(alone), expected)
-    with pytest.raises(DataError, match=r"partition 0 has no labels"):
-        make().fit(alone)
+    for source in (scan, alone):
+        np.testing.assert_array_equal(model.predict(source), model.predict(data[0]))
+    with pytest.raises(DataError, match="partition 0 has no labels"):
+        model.fit(alone)
 
 
 def test_empty_partitions(client, data):
@@ -208,28 +175,24 @@ def test_empty_partitions(client, data):
     # Series of one class are missing in some partitions, and all series in others.
     kept = collection.filter(lambda pair: pair[1] != "low")
     both = bag.concat([kept, bag.from_sequence([], npartitions=1), collection])
-    model = quick(slts.BBSClassifier).fit(slts.scan_series(both))
-    assert set(model.classes_) == {"low", "middle", "high"}
+    model = learn_from_a_sample(slts.scan_series(both))
+    assert set(model.classes_) == set(NAMES)
+    assert model.n_series_in_ == N + N * 2 // 3
 
 
-def test_a_data_frame(client, data, local):
+def test_a_data_frame(client, data, expected):
     table = long_table(*data).to_pandas()
     collection = frame.from_pandas(table.set_index("id"), npartitions=4, sort=True)
     scan = slts.scan_series(collection, time="t", label="label", channels=list(CHANNELS))
-    model = make().fit(scan)
-    assert_same_model(model, local)
+    model = learn_from_a_sample(scan)
+    assert_same_model(model, expected)
     np.testing.assert_array_equal(model.predict(scan), model.predict(data[0]))
 
 
 def test_a_series_in_two_partitions(client, data):
     table = long_table(*data).to_pandas()
     cut = int(np.flatnonzero(table["t"] == 3)[50])
-    collection = frame.concat(
-        [
-            frame.from_pandas(table.iloc[:cut], npartitions=1, sort=False),
-            frame.from_pandas(table.iloc[cut:], npartitions=1, sort=False),
-        ]
-    )
-    scan = slts.scan_series(collection, id="id", time="t", label="label")
+    parts = [frame.from_pandas(t, npartitions=1, sort=False) for t in (table[:cut], table[cut:])]
+    scan = slts.scan_series(frame.concat(parts), id="id", time="t", label="label")
     with pytest.raises(DataError, match="Series 50 appears in both"):
-        make().fit(scan)
+        quick(slts.BBSClassifier).fit(scan)
