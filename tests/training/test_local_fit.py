@@ -158,11 +158,9 @@ def test_more_phases_are_taken_only_if_they_are_clearly_better(rng):
 def many():
     """Series whose features exceed a small limit, in memory and as a scan of parts."""
     series, codes = waves(300, n_classes=3, channels=2, noise=1.0)
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=300)
-    data = training_set(series, codes, weights=weights)
+    data = training_set(series, codes)
     cuts = [(0, 90), (90, 91), (91, 300)]
     parts = [scan_of((series[a:b], codes[a:b])).parts()[0] for a, b in cuts]
-    parts = [replace(p, weights=weights[a:b]) for p, (a, b) in zip(parts, cuts, strict=True)]
     return data, scan_of(*parts), slts.as_series(waves(50, n_classes=3, channels=2, seed=1)[0])
 
 

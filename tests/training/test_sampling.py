@@ -12,7 +12,8 @@ from slts import DataError
 from slts.execution import ThreadRunner
 from slts.series.dataset import Dataset
 from slts.series.source import series_digests, series_keys
-from slts.training.sampling import PER_CLASS, sample_scan
+from slts.training.sampling import sample_scan
+from slts.training.training_set import PER_CLASS
 from tests.data import NAMES, ScanOfRows, scan_of, shuffled, waves, with_copies
 from tests.training.options import training_set
 
@@ -46,7 +47,7 @@ def assert_same_set(one, other):
     assert (one.n_series, one.n_steps) == (other.n_series, other.n_steps)
 
 
-def oracle(series, labels, weights, n_bytes):
+def oracle(series, labels, n_bytes):
     """Sort all keys, take the longest prefix that fits, and add the first series of every class.
 
     Returns the weight of each by key and label, whether nothing was dropped, and the bytes.
@@ -54,9 +55,8 @@ def oracle(series, labels, weights, n_bytes):
     batch, found = slts.as_series(series), {}
     keys = series_keys(series_digests(batch), 0).tolist()
     sizes = dict(zip(keys, (8 * x.size for x in series), strict=True))
-    for name, weight in zip(zip(keys, labels.tolist(), strict=True), weights, strict=True):
-        if weight > 0.0:
-            found[name] = found.get(name, 0.0) + weight
+    for name in zip(keys, labels.tolist(), strict=True):
+        found[name] = found.get(name, 0) + 1
     ordered = sorted(found)
     total = np.cumsum([sizes[key] for key, _ in ordered])
     # Series with equal keys are kept or dropped together.
@@ -79,20 +79,19 @@ def oracle(series, labels, weights, n_bytes):
 def test_order_and_parts_do_not_matter(n, n_parts, share, n_jobs, seed):
     rng = np.random.default_rng(seed)
     # Some series are equal, with labels that may differ; a few are so long that shorter ones with
-    # larger keys would still fit; one class is common, some series have no weight.
+    # larger keys would still fit; one class is common.
     lengths = rng.choice([1, 2, 3, 20], size=n)
     series = [np.full((2, lengths[k]), float(k)) for k in rng.integers(0, n, size=n)]
     labels = NAMES[rng.choice(3, size=n, p=[0.8, 0.1, 0.1])]
-    weights = rng.choice([0.0, 0.5, 1.0, 2.0], size=n)
-    series[:3], labels[:3], weights[:3] = [np.full((2, 1), -1.0 - k) for k in range(3)], NAMES, 1.0
+    series[:3], labels[:3] = [np.full((2, 1), -1.0 - k) for k in range(3)], NAMES
     order, cuts = rng.permutation(n), np.sort(rng.integers(0, n + 1, size=n_parts - 1))
     parts = [
-        Dataset(slts.as_series([series[i] for i in part]), labels[part], weights=weights[part])
+        Dataset(slts.as_series([series[i] for i in part]), labels[part])
         for part in np.split(order, cuts)
         if len(part)
     ]
     n_bytes = share * sum(8 * x.size for x in series)
-    expected, complete, size = oracle(series, labels, weights, n_bytes)
+    expected, complete, size = oracle(series, labels, n_bytes)
     if size > 2 * n_bytes:
         with pytest.raises(DataError, match="memory_limit"):
             sampled(scan_of(*parts), n_bytes=n_bytes, n_jobs=n_jobs)
@@ -103,7 +102,7 @@ def test_order_and_parts_do_not_matter(n, n_parts, share, n_jobs, seed):
     assert (data.scan is None) == complete
     assert data.series == slts.as_series([series[order[i]] for i in data.indices])
     # Weights are those of all equal series, scaled so that classes keep their totals.
-    totals = [weights[labels == name].sum() for name in data.classes]
+    totals = [(labels == name).sum() for name in data.classes]
     np.testing.assert_allclose(data.totals, totals)
     np.testing.assert_allclose(np.bincount(data.codes, data.weights), totals)
     held = np.array(list(expected.values()))
@@ -188,12 +187,6 @@ def test_wrong_labels_are_errors(labels, message):
 def test_labels_that_are_missing_are_an_error():
     with pytest.raises(DataError, match="part 1 has no labels"):
         sampled(scan_of(one_part([1.0], ["a"]), one_part([2.0])))
-
-
-def test_a_class_without_weight_is_an_error():
-    part = one_part([1.0, 2.0, 3.0], ["a", "b", "c"], weights=[1.0, 0.0, 2.0])
-    with pytest.raises(DataError, match="class b has no weight"):
-        sampled(scan_of(part))
 
 
 @pytest.mark.parametrize(("channels", "names"), [(3, None), (2, ("v", "u"))])

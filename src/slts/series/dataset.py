@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray
 from slts.columns import Columns
 from slts.errors import DataError
 from slts.series.batch import SeriesBatch
@@ -44,8 +44,6 @@ class Dataset:
         Changes made to the data while reading, such as sorting by time.
     share
         Share of the source that has been read, from 0 to 1; None if it is unknown.
-    weights
-        One weight per series; None for files, which have none.
     groups
         One group per series, such as the subject, or None. They are read with the labels.
     unusable
@@ -59,7 +57,6 @@ class Dataset:
     columns: Columns | None = None
     notes: tuple[str, ...] = ()
     share: float | None = None
-    weights: FloatArray | None = None
     groups: AnyArray | None = None
     unusable: tuple[Unusable, ...] = ()
 
@@ -75,7 +72,6 @@ class Dataset:
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
-            weights=None if self.weights is None else self.weights[key],
             groups=None if self.groups is None else self.groups[key],
         )
 

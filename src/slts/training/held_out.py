@@ -234,8 +234,8 @@ def search(
             held_out[c].append(values)
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
-    best_decisions = held_out_decisions(held_out[best], splits, codes, multiplicities)
     tested = np.concatenate([test for _, test in splits])
+    best_decisions = np.concatenate(held_out[best]), codes[tested], multiplicities[tested]
     validation = Validation.of(
         "held-out",
         *best_decisions,
@@ -243,14 +243,3 @@ def search(
         groups=None if groups is None else groups[tested],
     )
     return SearchResult(candidates, scores, best, best_decisions, validation)
-
-
-def held_out_decisions(
-    decisions: Sequence[FloatArray],
-    splits: Sequence[Split],
-    codes: IntArray,
-    multiplicities: FloatArray,
-) -> HeldOutDecisions:
-    """Join the decisions on the test parts of splits with the classes and weights of the series."""
-    tested = np.concatenate([test for _, test in splits])
-    return np.concatenate(decisions), codes[tested], multiplicities[tested]

@@ -5,9 +5,8 @@ choose landmarks -> align once -> choose parameters on held-out series -> metric
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from slts.features.row_map import RowMap
 from slts.quantities import format_bytes
 from slts.solvers import MetricSolution, SeparatorSolution
 from slts.training.alignments import Alignments
-from slts.training.held_out import SearchResult, Split, held_out_decisions, make_splits, search
+from slts.training.held_out import SearchResult, Split, make_splits, search
 from slts.training.landmarks import (
     landmark_indices,
     landmark_positions,
@@ -31,7 +30,6 @@ from slts.training.landmarks import (
     warn_about_missing_classes,
 )
 from slts.training.options import LandmarkOptions
-from slts.training.sampling import PER_CLASS
 from slts.training.training_set import TrainingSet
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
@@ -40,8 +38,6 @@ _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 _ALIGNMENT_SHARE, _FEWEST = 1 / 2, 100
 # Series that parameters are chosen on.
 _MOST_TUNING = 10_000
-# Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
-_CALIBRATION_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     counts = _landmark_counts(data, options)
     data = _that_fit(data, counts[-1], row_map, options)
     # Alignments take longest: an error about cv comes first.
-    tuning = _tuning_rows(data.codes)
+    tuning = data.first(_MOST_TUNING)
     splits = make_splits(options.cv, data.take(tuning), options.cv_name)
     rows = row_map(data.series, options.n_jobs)
     if not row_map.normalize:
@@ -161,10 +157,7 @@ def _that_fit(
             f"Learning from {_FEWEST} series needs {format_bytes(needed)}. Raise it, or lower "
             f"n_landmarks."
         )
-    kept = np.arange(len(data)) < most
-    for c in range(len(data.classes)):
-        kept[np.flatnonzero(data.codes == c)[:PER_CLASS]] = True
-    return data.take(np.flatnonzero(kept))
+    return data.take(data.first(most))
 
 
 def _choose_parameters(
@@ -192,24 +185,7 @@ def _choose_parameters(
     result = search(
         decisions, candidates, splits, data.codes, alignments.weights, weights, groups=data.groups
     )
-    if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
-        # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
-        folds = make_splits(_CALIBRATION_FOLDS, data, options.cv_name)
-        best = [options.parameters[result.best % len(options.parameters)]]
-        first = alignments.first_landmarks(int(result.best_params["n_landmarks"]))
-        decisions = [of_split[0] for of_split in first.held_out_decisions(folds, best)]
-        held_out = held_out_decisions(decisions, folds, data.codes, weights)
-        result = replace(result, held_out=held_out)
     return result.best_params, result
-
-
-def _tuning_rows(codes: IntArray) -> IntArray:
-    """Return the series that parameters are chosen on: the first ones, and some of every class."""
-    kept = np.arange(len(codes)) < _MOST_TUNING
-    if not kept.all():
-        for c in np.unique(codes):
-            kept[np.flatnonzero(codes == c)[:PER_CLASS]] = True
-    return np.flatnonzero(kept)
 
 
 def _warn_if_nothing_was_learned(

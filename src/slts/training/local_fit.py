@@ -286,12 +286,10 @@ class _Examples:
         equations: NormalEquations,
         coordinates: FloatArray,
         codes: IntArray,
-        weights: FloatArray | None,
+        weights: FloatArray | float = 1.0,
     ) -> None:
-        in_loss = self.class_weights[codes]
-        if weights is not None:
-            in_loss = in_loss * weights
-        equations.add(coordinates, one_vs_rest(codes, len(self.classes)), in_loss)
+        targets = one_vs_rest(codes, len(self.classes))
+        equations.add(coordinates, targets, weights * self.class_weights[codes])
 
 
 def _sum_series(
@@ -339,7 +337,7 @@ def _sum_part(part: Part, examples: _Examples, _: None) -> NormalEquations:
         assert piece.labels is not None
         codes = np.searchsorted(examples.classes, piece.labels)
         coordinates = examples.coordinates(piece.series, Resources("cpu", 1))
-        examples.add_to(equations, coordinates, codes, piece.weights)
+        examples.add_to(equations, coordinates, codes)
     return equations
 
 

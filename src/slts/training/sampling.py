@@ -27,10 +27,8 @@ from slts.training.scans import (
     pieces,
     require_labels,
 )
-from slts.training.training_set import TrainingSet, distinct, smallest_digests
+from slts.training.training_set import PER_CLASS, TrainingSet, distinct, smallest_digests
 
-# Every class is topped up to this number of series, or to all its series.
-PER_CLASS = 20
 _LAST = np.uint64(2**64 - 1)
 
 
@@ -79,7 +77,7 @@ class Reservoir:
         return bool(self.ceiling == _LAST)
 
     def add(self, drawn: _Drawn) -> None:
-        """Add series of positive weight."""
+        """Add series."""
         self._held.append(drawn)
         self._size += drawn.series.values.nbytes
         if self._size > 2 * self._n_bytes:
@@ -192,13 +190,11 @@ def _count(part: Part, shared: tuple[float, int, bool], own: tuple[int, np.uint6
     n_series, n_steps, channels, has_groups = 0, 0, "", False
     for piece in pieces(part, labels=True):
         drawn, piece_digests = _read(piece, part, seed, number, n_series)
-        reservoir.add(drawn.take(np.flatnonzero(drawn.weights > 0.0)))
-        digests.append(piece_digests[drawn.weights > 0.0])
+        reservoir.add(drawn)
+        digests.append(piece_digests)
         if requires_unique_ids:
             ids.append(digests_of_ids(piece))
-        names, which = np.unique(drawn.labels, return_inverse=True)
-        sums = np.bincount(which.reshape(-1), weights=drawn.weights)
-        totals.update(dict(zip(names.tolist(), sums.tolist(), strict=True)))
+        totals.update(drawn.labels.tolist())
         n_series, n_steps = n_series + len(piece.series), n_steps + piece.series.n_steps
         listed = f" ({', '.join(piece.series.channel_names)})" if piece.series.channel_names else ""
         channels = count(piece.series.n_channels, "channel") + listed
@@ -221,15 +217,14 @@ def _read(
     digests = series_digests(series)
     drawn = _Drawn(
         series_keys(digests, seed), labels,
-        np.ones(n) if piece.weights is None else piece.weights,
-        np.full(n, number), n_before + np.arange(n),
+        np.ones(n), np.full(n, number), n_before + np.arange(n),
         np.zeros(n) if piece.groups is None else piece.groups, series,
     )  # fmt: skip
     return drawn, digests
 
 
 def _sorted_totals(totals: Counter[Any], name: str) -> tuple[AnyArray, FloatArray]:
-    """Return the sorted labels and their total weights."""
+    """Return the sorted labels and the number of series of each."""
     text = [isinstance(label, str | bytes) for label in totals]
     if any(text) and not all(text):
         one, other = (next(x for x, t in zip(totals, text, strict=True) if t == k) for k in (1, 0))
@@ -240,11 +235,6 @@ def _sorted_totals(totals: Counter[Any], name: str) -> tuple[AnyArray, FloatArra
     labels, weights = np.array(list(totals)), np.array(list(totals.values()), dtype=np.float64)
     order = np.argsort(labels)
     labels, weights = labels[order], weights[order]
-    if (weights <= 0.0).any():
-        raise DataError(
-            f"class {labels[int(np.argmin(weights))]} has no weight: every class needs a series "
-            f"whose sample_weight is positive. Leave the class out instead."
-        )
     if len(labels) < 2:
         raise DataError(
             f"{name} holds one class only, {labels.tolist()[0]!r}: a classifier needs at least two "

@@ -22,6 +22,8 @@ from slts.series.source import Digests, SeriesSource, series_digests, series_key
 
 # Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
 MOST_DIGESTS = 1_000_000
+# Samples have at least this number of series of every class, or all its series.
+PER_CLASS = 20
 # Names that a warning lists.
 _MOST_LISTED = 5
 
@@ -142,6 +144,14 @@ class TrainingSet:
             weights=self.weights_of(rows), indices=self.indices[rows],
             groups=None if self.groups is None else self.groups[rows], positions=positions,
         )  # fmt: skip
+
+    def first(self, count: int) -> IntArray:
+        """Return positions of the first series, and of at least `PER_CLASS` of every class."""
+        chosen = np.arange(len(self)) < count
+        if not chosen.all():
+            for c in range(len(self.classes)):
+                chosen[np.flatnonzero(self.codes == c)[:PER_CLASS]] = True
+        return np.flatnonzero(chosen)
 
     def evenly(self, count: int, rows: IntArray | None = None) -> IntArray:
         """Return positions of `count` series, as evenly from all classes as their sizes allow.
