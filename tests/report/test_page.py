@@ -244,7 +244,7 @@ def test_feature_maps_are_named(three):
     text = " ".join(render(collect(fitted("local"), three.X_test[:3], three.y_test[:3])).split())
     listed = text[text.index('aria-label="Importance of feature maps"') :]
     assert "values<small>the values of the channels</small>" in listed
-    assert "They belong to the feature map &ldquo;values&rdquo; (the values of the" in text
+    assert "The metrics belong to the feature map &ldquo;values&rdquo; (the values of the" in text
     assert "&ldquo;constant&rdquo; is an added channel with the same value at every step." in text
     assert "All matrices have the same scale." in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # Number of banks drawn by default.
 _MOST_BANKS = 8
+# Letters in a line beside a picture of a metric.
+_LETTERS = 24
 
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
@@ -105,13 +108,13 @@ def plot_local_metrics(
     metrics = sign * linear.metrics(feature_map)[position, shown]
     n_banks, n_phases = metrics.shape[:2]
     if figure is None:
-        size = (2.2 * n_phases + 1.5, 2.0 * n_banks + 0.8)
+        size = (2.2 * n_phases + 2.4, 2.0 * n_banks + 1.0)
         figure = pyplot.figure(figsize=size, layout="constrained")
     names = _row_names(model, aligned)
     largest = float(np.abs(metrics).max()) or 1.0
     axes = figure.subplots(n_banks, n_phases, squeeze=False)
     for b, row in enumerate(axes):
-        row[0].set_ylabel(f"landmarks of {model.bank_names_[shown[b]]}")
+        row[0].set_ylabel(fill(f"landmarks of {model.bank_names_[shown[b]]}", _LETTERS))
         for f, ax in enumerate(row):
             image = ax.imshow(metrics[b, f], cmap=signed_colours(), vmin=-largest, vmax=largest)
             ax.set_yticks(range(len(names)) if f == 0 else [], names if f == 0 else [])
@@ -121,11 +124,9 @@ def plot_local_metrics(
             if b == 0 and n_phases > 1:
                 ax.set_title(f"phase {f + 1} of {n_phases}")
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
-    figure.suptitle(
-        f"metrics of class {label}: {aligned.name}\n"
-        f"rows: channels of the series, columns: channels of the landmark",
-        fontsize="medium",
-    )
+    figure.suptitle(f"metrics of class {label}: {aligned.name}", fontsize="medium")
+    figure.supxlabel("channel of the landmark", fontsize="small")
+    figure.supylabel("channel of the series", fontsize="small")
     return figure
 
 
