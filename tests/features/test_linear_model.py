@@ -190,6 +190,22 @@ def test_copies_threads_and_place_in_the_batch_change_no_bit(model):
     assert model.decide(NEW[:0], CPU).shape == (0, 2)
 
 
+def test_nearly_tied_paths_are_the_same_alone_and_in_a_batch(rng):
+    """Paths of periodic series nearly tie, so that a rounding changes a path and its features."""
+    X = [np.sin(np.arange(rng.integers(300, 900)) * np.pi / 20 + rng.uniform(9)) for _ in range(8)]
+    series = slts.as_series([(x + 1e-4 * rng.normal(size=len(x)))[np.newaxis] for x in X])
+    row_map = RowMap.fit_representation(series, "changes", max_length=96, n_components=9)
+    how = AlignmentSettings("affinity", normalize=False)
+    aligned = AlignedProducts.in_banks(
+        "changes", series[:4], row_map, how, np.arange(4) % 2, rank=2, n_phases=3
+    )
+    for feature_map in (aligned, Snippets.draw(series, np.arange(8) % 2, 20, seed=0)):
+        together = feature_map(series, CPU)
+        for p in range(8):
+            alone = feature_map(series[p : p + 1], Resources("cpu", 2))
+            np.testing.assert_array_equal(alone[0], together[p])
+
+
 def test_coefficients_must_fit_the_maps(model):
     with pytest.raises(ValueError, match="coefs"):
         replace(model, coefs=model.coefs[:-1])
