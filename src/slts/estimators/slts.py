@@ -129,7 +129,7 @@ class SLTSClassifierCV(TunedLandmarkClassifier):
         of index arrays. Equal series with equal labels are merged, and only the index of the first
         one counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
         such as `GroupKFold` get the groups. Probabilities are calibrated on the same held-out
-        series, or on 3 folds if `cv` is a fraction.
+        series.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class BBSClassifierCV(TunedLandmarkClassifier):
         of index arrays. Equal series with equal labels are merged, and only the index of the first
         one counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
         such as `GroupKFold` get the groups. Probabilities are calibrated on the same held-out
-        series, or on 3 folds if `cv` is a fraction.
+        series.
 
     Attributes
     ----------
