@@ -1,7 +1,6 @@
 """Device and precision of the alignments: `device` and `dtype`."""
 
 import copy
-import inspect
 import logging
 import sys
 import tracemalloc
@@ -9,37 +8,29 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from slts.landmarks import select_landmarks
 
 import slts
-from slts import estimators
+from slts import select_landmarks
 from slts.alignment.cuda import device
 from slts.alignment.cuda.backend import CudaBackend
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
-from tests.estimators.conftest import make_ragged
-from tests.estimators.kinds import KINDS, LANDMARKED, quick
+from tests.data import clusters
+from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
 
 pretend, programs_folder, emulated = cuda.pretend, cuda.programs_folder, cuda.emulated
 
 # Some choose landmarks by alignments, some compare several numbers of landmarks.
-GIVEN = {
+PARAMETERS = {
     slts.SLTSClassifierCV: {"n_landmarks": [8, 12], "gammas": [0.03, 0.1]},
     slts.BBSClassifier: {"landmarks": "kmedoids", "gamma": 0.05},
     slts.BBSClassifierCV: {"landmarks": "dselect", "gammas": [0.03, 0.1]},
     slts.SLTSClassifier: {"gamma": 0.05},
 }
-SMALL = [quick(kind, **GIVEN.get(kind, {})) for kind in KINDS]
-OVER_LANDMARKS = [quick(kind, **GIVEN[kind]) for kind in LANDMARKED]
 
 
-def by_name(estimator):
-    return type(estimator).__name__
-
-
-every_estimator = pytest.mark.parametrize("estimator", SMALL, ids=by_name)
-every_landmark_classifier = pytest.mark.parametrize("estimator", OVER_LANDMARKS, ids=by_name)
+def make(kind, **parameters):
+    return quick(kind, **PARAMETERS.get(kind, {}) | parameters)
 
 
 @pytest.fixture
@@ -57,38 +48,32 @@ def cuda_grids(emulated, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def fit_small(two):
+def fit_two(two):
     """Copies of models of `two`, each fitted once."""
-    X, y, _, _ = two
-    fit = cache(lambda kind: quick(kind, **GIVEN.get(kind, {})).fit(X, y))
-    return lambda estimator: copy.deepcopy(fit(type(estimator)))
+    fit = cache(lambda kind: make(kind).fit(*two[:2]))
+    return lambda kind: copy.deepcopy(fit(kind))
 
 
-def test_every_estimator_has_a_device():
-    assert {type(estimator).__name__ for estimator in SMALL} == set(estimators.__all__) - {
-        "SeriesScaler"
-    }
-    for estimator in SMALL:
-        assert estimator.get_params()["device"] == "cpu"
+# -- a GPU
 
 
 @pytest.mark.slow
-@every_estimator
+@every_kind
 def test_gpu_and_cpu_agree_and_nothing_is_aligned_elsewhere(
-    estimator, three, cuda_grids, alignments, tmp_path
+    kind, three, cuda_grids, alignments, tmp_path
 ):
     X, y, new, _ = three
-    on_gpu = clone(estimator).set_params(device="cuda").fit(X, y)
+    on_gpu = make(kind, device="cuda").fit(X, y)
     decisions = on_gpu.decision_function(new)
     assert cuda_grids
     assert not alignments
-    on_cpu = clone(estimator).fit(X, y)
-    # Local metrics are learned from float32 on both devices.
-    close = 1e-5 if isinstance(estimator, slts.LocalSLTSClassifier) else 1e-9
+    on_cpu = make(kind).fit(X, y)
+    # The local classifier learns from float32 on both devices.
+    close = 1e-5 if kind is slts.LocalSLTSClassifier else 1e-9
     np.testing.assert_allclose(decisions, on_cpu.decision_function(new), rtol=0, atol=close)
     np.testing.assert_array_equal(on_gpu.predict(new), on_cpu.predict(new))
     np.testing.assert_allclose(on_gpu.predict_proba(new), on_cpu.predict_proba(new), atol=close)
-    if hasattr(estimator, "transform"):
+    if hasattr(kind, "transform"):
         np.testing.assert_allclose(on_gpu.transform(new), on_cpu.transform(new), atol=close)
     # Files do not store the device.
     slts.save(on_gpu, tmp_path / "m.slts")
@@ -112,49 +97,37 @@ def test_landmarks_are_chosen_on_the_gpu(method, three, cuda_grids, alignments):
 
 def test_certificates_and_summaries_align_on_the_gpu(three, cuda_grids, alignments):
     X, y, new, truth = three
-    model = slts.SLTSClassifier(8, gamma=0.05, random_state=0, device="cuda").fit(X, y)
-    certificate = slts.certify(model, new, truth)
-    summary = slts.summarize(model, new)
+    model = make(slts.SLTSClassifier, device="cuda").fit(X, y)
+    certificate, summary = slts.certify(model, new, truth), slts.summarize(model, new)
     assert not alignments
     model.set_params(device="cpu")
-    assert certificate.headline.value == pytest.approx(
-        slts.certify(model, new, truth).headline.value
-    )
+    value = slts.certify(model, new, truth).headline.value
+    assert certificate.headline.value == pytest.approx(value)
     expected = slts.summarize(model, new).channel_importance
     np.testing.assert_allclose(summary.channel_importance, expected, rtol=1e-9)
 
 
-@every_estimator
-def test_other_devices_are_errors(estimator, two, fit_small):
-    new = two[2]
-    expected = (
-        rf"The 'device' parameter of {type(estimator).__name__} must be one of "
-        rf"\('cpu', 'cuda', 'auto'\)\. Got .* instead\."
-    )
-    model = fit_small(estimator).set_params(device="gpu")
-    with pytest.raises(ValueError, match=expected):
-        model.predict(new)
-    if hasattr(model, "transform"):
-        with pytest.raises(ValueError, match=expected):
-            model.transform(new)
+# -- no GPU
 
 
-def test_select_landmarks_checks_the_device_even_if_nothing_is_aligned(two):
-    with pytest.raises(ValueError, match="'device' parameter of select_landmarks must be one of"):
-        select_landmarks(two[0], 2, device="gpu")
-
-
-@every_estimator
-def test_without_cupy_cuda_is_an_error_in_fit_and_in_prediction(
-    estimator, two, fit_small, monkeypatch
-):
+@every_kind
+def test_a_device_that_is_not_there_is_an_error(kind, two, fit_two, monkeypatch):
     X, y, new, _ = two
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(ImportError, match=r"pip install \"slts\[cuda\]\""):
-        clone(estimator).set_params(device="cuda").fit(X, y)
-    model = fit_small(estimator).set_params(device="cuda")
-    with pytest.raises(ImportError, match=r"pip install \"slts\[cuda\]\""):
-        model.predict(new)
+    message = "'device' parameter"
+    for name, error, match in (
+        ("gpu", ValueError, message),
+        ("cuda", ImportError, r"slts\[cuda\]"),
+    ):
+        model = fit_two(kind).set_params(device=name)
+        for method in ("predict", "transform"):
+            if hasattr(model, method):
+                with pytest.raises(error, match=match):
+                    getattr(model, method)(new)
+        with pytest.raises(error, match=match):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        select_landmarks(X, 2, device="gpu")
 
 
 def test_without_a_gpu_cuda_is_an_error_at_once(pretend, tmp_path, two):
@@ -166,41 +139,44 @@ def test_without_a_gpu_cuda_is_an_error_at_once(pretend, tmp_path, two):
     assert not hasattr(model, "classes_")
 
 
-@every_estimator
+@every_kind
 def test_auto_without_a_gpu_uses_the_cpu_and_logs_it_once(
-    estimator, two, fit_small, pretend, tmp_path, monkeypatch, caplog
+    kind, two, fit_two, pretend, tmp_path, monkeypatch, caplog
 ):
     X, y, new, _ = two
     pretend(fake_cupy(tmp_path, n_devices=0))
     monkeypatch.setattr(device, "WORTH_A_GPU", 0.0)
     with caplog.at_level(logging.INFO, logger="slts"):
-        model = clone(estimator).set_params(device="auto").fit(X, y)
-        found = model.decision_function(new)
-    assert [r.message for r in caplog.records if "uses the CPU" in r.message] == [
-        record.message for record in caplog.records
-    ]
+        decisions = make(kind, device="auto").fit(X, y).decision_function(new)
     assert len(caplog.records) == 1
-    np.testing.assert_array_equal(found, fit_small(estimator).decision_function(new))
+    assert "uses the CPU" in caplog.text
+    expected = fit_two(kind).decision_function(new)
+    np.testing.assert_allclose(decisions, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
-@every_landmark_classifier
-def test_single_precision_gives_nearly_the_same_outputs(estimator, three, tmp_path):
+# -- precision
+
+
+def test_only_classifiers_over_landmarks_have_a_precision():
+    assert [kind for kind in KINDS if "dtype" in kind().get_params()] == LANDMARKED
+
+
+@every(LANDMARKED)
+def test_single_precision_gives_nearly_the_same_outputs(kind, three, tmp_path):
     X, y, new, _ = three
-    double, single = (
-        clone(estimator).set_params(dtype=t).fit(X, y) for t in ("float64", "float32")
-    )
+    double, single = (make(kind, dtype=dtype).fit(X, y) for dtype in ("float64", "float32"))
     np.testing.assert_array_equal(single.landmark_indices_, double.landmark_indices_)
     assert single.transform(new).dtype == np.float32
     assert double.transform(new).dtype == np.float64
     for method in ("decision_function", "predict_proba", "transform"):
-        found, expected = (getattr(model, method)(new) for model in (single, double))
-        assert np.abs(found - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
+        values, expected = (getattr(model, method)(new) for model in (single, double))
+        assert np.abs(values - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
     assert (single.decision_function(new) != double.decision_function(new)).any()
-    explained = slts.explain(single, new[0])
+    explanation = slts.explain(single, new[0])
     np.testing.assert_allclose(
-        explained.offset + explained.contributions.sum(axis=(1, 2)),
+        explanation.offset + explanation.contributions.sum(axis=(1, 2)),
         single.decision_function(new[:1])[0],
-        atol=1e-5 * max(1.0, np.abs(explained.decision).max()),
+        atol=1e-5 * max(1.0, np.abs(explanation.decision).max()),
     )
     # The file stores the precision.
     slts.save(single, tmp_path / "m.slts")
@@ -210,7 +186,7 @@ def test_single_precision_gives_nearly_the_same_outputs(estimator, three, tmp_pa
 
 
 def test_single_precision_takes_half_the_memory():
-    X, y = make_ragged(2, 40, seed=0, channels=24)
+    X, y = clusters(80, channels=24)
     peaks = {}
     for dtype in ("float64", "float32"):
         model = slts.SLTSClassifier(40, dtype=dtype, calibration_cv=None, random_state=0)
@@ -223,48 +199,38 @@ def test_single_precision_takes_half_the_memory():
     assert peaks["float64"] - peaks["float32"] > 0.45 * products
 
 
-def test_only_classifiers_over_landmarks_have_a_precision():
-    have = {
-        type(estimator).__name__
-        for estimator in SMALL
-        if "dtype" in inspect.signature(type(estimator)).parameters
-    }
-    assert have == {"SLTSClassifier", "SLTSClassifierCV", "BBSClassifier", "BBSClassifierCV"}
+# -- the command line
 
 
 @pytest.fixture
-def command(two, tmp_path, capsys):
+def command(two, tmp_path, capsys, monkeypatch):
     """Run a command line on a model and a file of series; gives exit code and messages."""
-    options = pytest.importorskip("slts.cli.options")
-    assert options._DEVICES == device.DEVICES
-    from slts.cli import main
-
+    main = pytest.importorskip("slts.cli").main
     X, y, new, truth = two
     slts.save(slts.BBSClassifier(6, random_state=0).fit(X, y), tmp_path / "m.slts")
     batch = slts.as_series(new)
     np.savez(tmp_path / "new.npz", values=batch.values, offsets=batch.offsets, y=truth)
-    places = {"MODEL": tmp_path / "m.slts", "DATA": tmp_path / "new.npz"}
+    monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        code = main([str(places.get(argument, argument)) for argument in arguments])
+        code = main(list(arguments))
         return code, capsys.readouterr().err
 
     return run
 
 
 COMMANDS = [
-    ("predict", "MODEL", "DATA"),
-    ("evaluate", "MODEL", "DATA"),
-    ("certify", "MODEL", "DATA"),
-    ("explain", "MODEL", "DATA"),
-    ("fit", "DATA", "--method", "slts", "--model", "new.slts"),
+    ("predict", "m.slts", "new.npz"),
+    ("evaluate", "m.slts", "new.npz"),
+    ("certify", "m.slts", "new.npz"),
+    ("explain", "m.slts", "new.npz"),
+    ("fit", "new.npz", "--method", "slts", "--model", "new.slts"),
 ]
 every_command = pytest.mark.parametrize("line", COMMANDS, ids=lambda line: line[0])
 
 
 @every_command
-def test_commands_align_on_the_gpu(line, command, cuda_grids, alignments, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_commands_align_on_the_gpu(line, command, cuda_grids, alignments):
     assert command(*line, "--device", "cuda")[0] == 0
     assert cuda_grids
     # Explanations align on the CPU.
@@ -272,11 +238,10 @@ def test_commands_align_on_the_gpu(line, command, cuda_grids, alignments, tmp_pa
 
 
 @every_command
-def test_commands_report_that_there_is_no_gpu(line, command, pretend, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_commands_report_that_there_is_no_gpu(line, command, pretend, tmp_path):
     pretend(fake_cupy(tmp_path, n_devices=0))
     code, message = command(*line, "--device", "cuda")
     assert code == 1
-    assert "Error: device='cuda' needs an NVIDIA GPU" in message
+    assert "needs an NVIDIA GPU" in message
     assert command(*line, "--device", "gpu")[0] == 2
     assert command(*line, "--device", "auto")[0] == 0

@@ -137,7 +137,7 @@ def fake_cupy(folder, n_devices=1, multiprocessors=2):
             eigh=lambda a: tuple(part.view(Array) for part in np.linalg.eigh(a.view(np.ndarray)))
         ),
         empty=poisoned,
-        zeros=lambda shape, dtype: np.zeros(shape, dtype).view(Array),
+        zeros=lambda shape, dtype=np.float64: np.zeros(shape, dtype).view(Array),
         full=lambda shape, value, dtype: np.full(shape, value, dtype).view(Array),
         get_default_memory_pool=lambda: SimpleNamespace(
             free_bytes=lambda: 0, free_all_blocks=lambda: None
