@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 import slts
 from slts.features.explanation import (
     class_metrics,
-    even_choice,
     explain,
     landmark_effects,
     snippet_strength,
@@ -107,15 +106,6 @@ def test_parts_are_those_of_transform(problem, local):
         np.testing.assert_allclose(one.by_landmark, parts[:, :7], atol=1e-12)
         usual = parts[:, 7:] - one.by_snippet
         np.testing.assert_allclose(one.intercept, local.intercept_ + usual.sum(axis=1), atol=1e-10)
-
-
-def test_a_constant_channel_is_part_of_landmarks_and_of_the_offset(problem):
-    model = slts.BBSClassifier(homogeneous=True, random_state=0, calibration_cv=None)
-    one = explain(model.fit(*problem), problem[0][0])
-    parts = [one.of_landmark(j).sum(axis=(1, 2)) for j in range(len(one.landmark_indices))]
-    constant = one.by_landmark - np.transpose(parts)
-    np.testing.assert_allclose(constant.sum(axis=1), one.offset, atol=1e-12)
-    assert np.abs(one.offset).max() > 1e-3
 
 
 def test_alignments_and_nearest_landmarks_are_those_of_the_similarity(problem, fitted):
@@ -325,14 +315,6 @@ def test_a_landmark_is_strong_if_its_contribution_differs_between_series(one_cha
     assert weighted
 
 
-def test_series_are_chosen_evenly():
-    assert even_choice(100).tolist() == list(range(100))
-    chosen = even_choice(1000)
-    assert (len(chosen), chosen[0], chosen[-1]) == (100, 0, 999)
-    assert set(np.diff(chosen)) == {10, 11}
-    assert even_choice(7, 3).tolist() == [0, 3, 6]
-
-
 # ---- what contributions mean
 
 
@@ -366,24 +348,3 @@ def test_a_planted_motif_has_most_of_the_positive_contributions():
     assert steps > 0.65
     assert channel > 0.6
     assert both > 0.5
-
-
-@pytest.mark.slow
-def test_removing_the_steps_of_largest_contribution_hurts_more_than_removing_others(data_folder):
-    X, y = slts.datasets.load("arabic_digits", "train")
-    X_test, y_test = slts.datasets.load("arabic_digits", "test")
-    chosen = np.random.default_rng(0).permutation(len(X))[:800]
-    model = slts.SLTSClassifier(40, gamma=1e-3, random_state=0, calibration_cv=None)
-    model.fit(X[chosen], y[chosen])
-    rng = np.random.default_rng(1)
-    shown = rng.permutation(len(X_test))[:150]
-    without_top, without_random = [], []
-    for k in shown:
-        x, one = X_test[k], explain(model, X_test[k])
-        by_step = one.by_step[np.argmax(one.decision)]
-        count = max(1, round(0.2 * len(by_step)))
-        without_top.append(np.delete(x, np.argsort(-by_step)[:count], axis=1))
-        without_random.append(np.delete(x, rng.permutation(len(by_step))[:count], axis=1))
-    hurt = np.mean(model.predict(without_top) != y_test[shown])
-    unhurt = np.mean(model.predict(without_random) != y_test[shown])
-    assert hurt > unhurt + 0.02

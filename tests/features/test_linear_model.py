@@ -192,7 +192,9 @@ def test_copies_threads_and_place_in_the_batch_change_no_bit(model):
 
 def test_nearly_tied_paths_are_the_same_alone_and_in_a_batch(rng):
     """Paths of periodic series nearly tie, so that a rounding changes a path and its features."""
-    X = [np.sin(np.arange(rng.integers(300, 900)) * np.pi / 20 + 9 * rng.random()) for _ in range(8)]
+    X = [
+        np.sin(np.arange(rng.integers(300, 900)) * np.pi / 20 + 9 * rng.random()) for _ in range(8)
+    ]
     series = slts.as_series([(x + 1e-4 * rng.normal(size=len(x)))[np.newaxis] for x in X])
     row_map = RowMap.fit_representation(series, "changes", max_length=96, n_components=9)
     how = AlignmentSettings("affinity", normalize=False)

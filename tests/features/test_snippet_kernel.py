@@ -59,39 +59,42 @@ def as_batch(*series):
 
 def all_distances(snippets, x):
     """Distances of all snippets, shape (snippets, steps)."""
-    found = list(snippets.distances(as_batch(x), np.arange(len(snippets))))
-    return np.concatenate([rows for _, rows in found])
+    parts = snippets.distances(as_batch(x), np.arange(len(snippets)))
+    return np.concatenate([rows for _, rows in parts])
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 15, 16, 17, 33, 64, 130, 401])
-@pytest.mark.parametrize(("channels", "n_steps"), [(1, 11), (3, 3), (5, 7), (12, 11)])
-def test_distances_and_counts_are_those_of_the_reference(target, n, channels, n_steps):
+SHAPES = [
+    *((4, channels, n_steps, 4, n, [1, 2, 5, 10**15])
+      for channels, n_steps in [(1, 11), (3, 3), (5, 7), (12, 11)]
+      for n in (1, 2, 7, 15, 16, 17, 33, 64, 130, 401)),
+    # More steps than are compared at once.
+    (3, 2, 11, 4, 2081, [1, 300]),
+    *((6, 2, 11, n_thresholds, 40, [1, 3]) for n_thresholds in (1, 3, 8, 13)),
+    # Univariate windows are compared in pairs, and many channels in shorter blocks.
+    *((37, channels, 11, 4, n, [1, 1, 1, 2]) for channels in (1, 40) for n in (5, 20, 30, 70)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("count", "channels", "n_steps", "n_thresholds", "n", "dilations"), SHAPES)
+def test_distances_and_counts_are_those_of_the_reference(
+    target, count, channels, n_steps, n_thresholds, n, dilations
+):
     rng = np.random.default_rng([n, channels])
-    snippets = make(rng, 4, channels, dilations=[1, 2, 5, 10**6], n_steps=n_steps)
+    snippets = make(
+        rng, count, channels, dilations=dilations, n_steps=n_steps, n_thresholds=n_thresholds
+    )
     x = noise(rng, snippets, n)
-    expected = np.array([windows.distances(x, snippets, k) for k in range(4)])
-    np.testing.assert_allclose(all_distances(snippets, x), expected, rtol=1e-11, atol=1e-11)
+    distances = all_distances(snippets, x)
+    expected = np.array([windows.distances(x, snippets, k) for k in range(count)])
+    np.testing.assert_allclose(distances, expected, rtol=1e-11, atol=1e-11)
+    which = np.unique([0, count // 2, count - 1])
+    ((given, some),) = snippets.distances(as_batch(x), which)
+    np.testing.assert_array_equal(given, which)
+    np.testing.assert_array_equal(some, distances[which])
     counts = snippets.counts(as_batch(x))[0]
     np.testing.assert_array_equal(counts, windows.counts(x, snippets))
     # The thresholds tell the steps apart, unless there are few.
     assert n < 64 or 0 < counts.sum() < counts.size * n
-
-
-def test_more_steps_than_are_compared_at_once(target):
-    rng = np.random.default_rng(0)
-    snippets = make(rng, 3, 2, dilations=[1, 300])
-    x = noise(rng, snippets, 2081)
-    expected = np.array([windows.distances(x, snippets, k) for k in range(3)])
-    np.testing.assert_allclose(all_distances(snippets, x), expected, rtol=1e-11, atol=1e-11)
-    np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
-
-
-@pytest.mark.parametrize("n_thresholds", [1, 3, 8, 13])
-def test_any_number_of_thresholds(target, n_thresholds):
-    rng = np.random.default_rng(1)
-    snippets = make(rng, 6, 2, dilations=[1, 3], n_thresholds=n_thresholds)
-    x = noise(rng, snippets, 40)
-    np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
 
 
 def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
@@ -109,32 +112,6 @@ def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
         np.testing.assert_array_equal(snippets.counts(as_batch(x), n_jobs=2)[0], whole[p])
         met = all_distances(snippets, x)[:, None] <= limits[:, :, None]
         np.testing.assert_array_equal(met.sum(axis=2), whole[p])
-
-
-@pytest.mark.parametrize("n", [5, 20, 30, 70])
-def test_windows_that_share_a_channel_are_compared_as_if_alone(target, n):
-    """Univariate windows are compared in pairs, and many channels in shorter blocks."""
-    rng = np.random.default_rng([6, n])
-    for channels in (1, 40):
-        snippets = make(rng, 37, channels, dilations=[1, 1, 1, 2])
-        x = noise(rng, snippets, n)
-        expected = np.array([windows.distances(x, snippets, k) for k in range(37)])
-        found = all_distances(snippets, x)
-        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-        for k in (0, 5, 36):
-            ((_, alone),) = snippets.distances(as_batch(x), np.array([k]))
-            np.testing.assert_array_equal(alone[0], found[k])
-        np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
-
-
-def test_some_distances_are_rows_of_all(target):
-    rng = np.random.default_rng(3)
-    snippets = make(rng, 9, 2, dilations=[1, 2, 3])
-    x = noise(rng, snippets, 50)
-    which = np.array([1, 2, 5, 8])
-    ((given, some),) = snippets.distances(as_batch(x), which)
-    np.testing.assert_array_equal(given, which)
-    np.testing.assert_array_equal(some, all_distances(snippets, x)[which])
 
 
 def test_flat_parts_have_no_shape(target):
@@ -167,11 +144,3 @@ def test_values_far_out_of_range_are_far_away(target):
     snippets = make(rng, 6, 2, dilations=[1, 4])
     for size in (1e150, 1e300):
         assert np.isfinite(all_distances(snippets, size * noise(rng, snippets, 30))).all()
-
-
-def test_a_huge_dilation_needs_no_memory(target):
-    """The pads are as long as the series, not as the dilation."""
-    rng = np.random.default_rng(7)
-    snippets = make(rng, 2, 1, dilations=[10**15])
-    x = noise(rng, snippets, 3)
-    np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))

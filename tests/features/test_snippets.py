@@ -215,17 +215,17 @@ def described(n_channels, length, condition):
     return drawn, int(np.flatnonzero(condition(drawn))[0])
 
 
-@pytest.mark.parametrize("gap", [1, 2])
-def test_steps_and_series_are_named(gap):
-    drawn, k = described(1, 80, lambda s: s.dilations == gap)
-    start, last = drawn.starts[k], drawn.starts[k] + 10 * gap
-    steps = f"{start} to {last}" if gap == 1 else f"{start}, {start + 2}, ..., {last}"
-    assert drawn.describe(k) == f"steps {steps} of training series {drawn.series[k]}"
-    assert drawn.describe(k, series="tide 3") == f"steps {steps} of tide 3"
-    drawn, k = described(1, 5 if gap == 1 else 38, lambda s: s.dilations == gap)
-    whole = replace(drawn, starts=np.full(60, -2))
-    steps = "all steps" if gap == 1 else "every 2 steps"
-    assert whole.describe(k) == f"{steps} of training series {drawn.series[k]}"
+def test_steps_and_series_are_named():
+    for gap, length, steps in (
+        (1, 80, "steps {} to {}"), (2, 80, "steps {}, {}, ..., {}"), (1, 5, "all steps"),
+    ):  # fmt: skip
+        drawn, k = described(1, length, lambda s, gap=gap: s.dilations == gap)
+        shown = drawn.starts[k] + gap * np.array([0, 10] if gap == 1 else [0, 1, 10])
+        assert drawn.describe(k, series="tide 3") == f"{steps.format(*shown)} of tide 3"
+        assert drawn.describe(k).endswith(f" of training series {drawn.series[k]}")
+    # If other series are longer, the steps of a short one may be apart.
+    whole = replace(drawn, starts=np.full(60, -2), dilations=np.full(60, 3))
+    assert whole.describe(k).startswith("every 3 steps of")
 
 
 def test_the_most_prominent_channels_are_named():
@@ -235,17 +235,13 @@ def test_the_most_prominent_channels_are_named():
         (3, "channels {}, {} and {}"),
     ):
         drawn, k = described(3, 40, lambda s, width=width: np.diff(s.first) == width)
-        channels, names = drawn.channels_of(k), ["a", "b", "c"]
+        channels = drawn.channels_of(k)
         assert drawn.describe(k).endswith(", " + text.format(*channels))
-        assert drawn.describe(k, names).endswith(", " + text.format(*(names[u] for u in channels)))
-    drawn, k = described(12, 40, lambda s: np.diff(s.first) == 8)
+        assert drawn.describe(k, "abc").endswith(", " + text.format(*("abc"[u] for u in channels)))
+    drawn, k = described(12, 40, lambda s: (np.diff(s.first) == 8) & s.shape_only)
     rows, channels = drawn.prominent_rows(k, 4), drawn.channels_of(k)
     text = ", channels {}, {}, {}, {} and 4 more"
     assert drawn.describe(k).endswith(text.format(*channels[rows]))
-    values = drawn.values_of(k) - drawn.scale.centre[channels, np.newaxis]
-    if drawn.shape_only[k]:
-        values = np.diff(values, 2, axis=1)
-    if drawn.by_strength[k]:
-        values = values - values.mean(axis=1, keepdims=True)
-    sizes = np.linalg.norm(values / drawn.scale.spread[channels, np.newaxis], axis=1)
+    bends = np.diff(drawn.values_of(k), 2, axis=1) / drawn.scale.spread[channels, np.newaxis]
+    sizes = np.linalg.norm(bends, axis=1)
     assert sizes[rows].min() >= np.delete(sizes, rows).max()
