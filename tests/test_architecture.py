@@ -10,35 +10,34 @@ import slts
 
 ROOT = Path(slts.__file__).parent
 
-# What each part may import.
-FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "hashing", "quantities"}
+# What each part may import: series -> alignment -> features -> training -> estimators -> the rest.
+# Solvers know arrays only.
+FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "quantities"}
 SERIES = FOUNDATION | {"columns", "series"}
-ALIGNMENT = SERIES | {"alignment", "execution"}
-MODELS = ALIGNMENT | {"models"}
-TRAINING = MODELS | {"landmarks", "learning", "files", "training"}
-ESTIMATORS = TRAINING | {"estimators"}
+ALIGNMENT = SERIES | {"execution", "alignment"}
+FEATURES = ALIGNMENT | {"solvers", "features"}
+TRAINING = FEATURES | {"files", "training"}
+FITTED = FEATURES | {"estimators"}
 ALLOWED = {
     **{name: set() for name in FOUNDATION},
-    "execution": set(),
+    "execution": {"quantities"},
     "columns": FOUNDATION,
-    "series": FOUNDATION | {"columns"},
+    "series": SERIES,
     "datasets": SERIES | {"execution"},
     "files": SERIES | {"datasets", "execution"},
-    "alignment": SERIES | {"execution"},
-    "models": ALIGNMENT,
-    "landmarks": ALIGNMENT,
-    "learning": FOUNDATION | {"execution"},
-    "training": TRAINING - {"training"},
+    "alignment": ALIGNMENT,
+    "solvers": FOUNDATION | {"execution"},
+    "features": FEATURES,
+    "training": TRAINING,
     "estimators": TRAINING,
     "aeon": FOUNDATION | {"estimators"},
     "sktime": FOUNDATION | {"estimators"},
-    "explanation": MODELS | {"estimators"},
-    "guarantees": ESTIMATORS,
-    "persistence": MODELS | {"learning", "estimators"},
-    "plots": MODELS | {"estimators", "explanation", "guarantees"},
-    "report": MODELS | {"learning", "estimators", "explanation", "guarantees", "persistence"},
-    "cli": ESTIMATORS
-    | {"datasets", "explanation", "guarantees", "persistence", "plots", "report", "__init__"},
+    "guarantees": FITTED,
+    "persistence": FITTED,
+    "plots": FITTED | {"guarantees"},
+    "report": FITTED | {"guarantees", "persistence"},
+    "cli": FITTED
+    | {"datasets", "files", "training", "guarantees", "persistence", "plots", "report", "__init__"},
     "__main__": {"cli"},
 }
 

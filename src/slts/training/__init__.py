@@ -7,6 +7,6 @@ options.py         parameters that fits share
 landmarks.py       which series to compare with
 held_out.py        splits, and the choice of parameters by held-out accuracy
 local_fit.py       the local classifier; feature_blocks.py standardises its features
-landmark_fit.py    SLTS and BBS
+landmark_fit.py    SLTS and BBS; alignments.py solves their problems
 neighbour_fit.py   classifiers that keep all series: nearest neighbours, LDMLT, the SVM
 """
