@@ -10,7 +10,7 @@ import slts
 from slts import DataError
 from slts.execution import DaskRunner, ThreadRunner
 from slts.training.scans import scan_runner
-from tests.data import CHANNELS, NAMES, long_table, waves, write_long
+from tests.data import NAMES, long_table, waves, write_long
 from tests.estimators.kinds import every_kind, quick
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
@@ -96,13 +96,6 @@ def test_models_and_outputs_are_those_without_a_cluster(kind, client, scan):
     assert accuracy == other.score(scan)
 
 
-def test_certificates(client, data, tmp_path):
-    model = quick(slts.SLTSClassifier).fit(data[0][:50], data[1][:50])
-    rest = write_long(tmp_path / "rest.parquet", data[0][50:], data[1][50:])
-    certificate = slts.certify(model, slts.scan_series(rest, label="label"))
-    assert certificate == slts.certify(model, data[0][50:], data[1][50:])
-
-
 def test_a_relative_path_is_the_same_for_workers(threads, expected, data, tmp_path, monkeypatch):
     write_long(tmp_path / "train.parquet", *data)
     monkeypatch.chdir(tmp_path)
@@ -178,15 +171,6 @@ def test_empty_partitions(client, data):
     model = learn_from_a_sample(slts.scan_series(both))
     assert set(model.classes_) == set(NAMES)
     assert model.n_series_in_ == N + N * 2 // 3
-
-
-def test_a_data_frame(client, data, expected):
-    table = long_table(*data).to_pandas()
-    collection = frame.from_pandas(table.set_index("id"), npartitions=4, sort=True)
-    scan = slts.scan_series(collection, time="t", label="label", channels=list(CHANNELS))
-    model = learn_from_a_sample(scan)
-    assert_same_model(model, expected)
-    np.testing.assert_array_equal(model.predict(scan), model.predict(data[0]))
 
 
 def test_a_series_in_two_partitions(client, data):

@@ -11,11 +11,9 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import slts
 from tests.estimators.kinds import KINDS, every, every_kind, quick
@@ -76,15 +74,6 @@ def test_probabilities_can_be_calibrated_by_scikit_learn(form, two):
     model = CalibratedClassifierCV(inner, cv=3).fit(form(X), y)
     np.testing.assert_allclose(model.predict_proba(form(X_test)).sum(axis=1), 1.0)
     assert model.score(form(X_test), y_test) > 0.85
-
-
-def test_classifiers_can_be_stacked(three):
-    X, y, X_test, y_test = three
-    kinds = slts.BBSClassifier, slts.OneNNClassifier, slts.SimilaritySVC
-    stack = StackingClassifier(
-        [(kind.__name__, quick(kind)) for kind in kinds], LogisticRegression(max_iter=1000), cv=2
-    )
-    assert stack.fit(X, y).score(X_test, y_test) > 0.6
 
 
 @every([*TRANSFORMERS, slts.SimilaritySVC])
@@ -162,18 +151,6 @@ def test_channels_are_matched_by_their_names(kind, two, fitted):
         np.testing.assert_array_equal(model.predict_proba(other), expected)
 
 
-def test_messages_about_many_channels_are_short():
-    values, names = np.random.default_rng(0).normal(size=(24, 300)), [f"u{k}" for k in range(300)]
-    offsets = np.arange(0, 25, 4)
-    model = slts.OneNNClassifier().fit(slts.SeriesBatch(values, offsets, names), [0, 1] * 3)
-    fewer = names[:-1]
-    for others, message in ((fewer, "u0..u298"), ([*fewer, "z"], "X has no 'u299'")):
-        batch = slts.SeriesBatch(values[:, : len(others)], offsets, others)
-        with pytest.raises(slts.DataError, match=message) as raised:
-            model.predict(batch)
-        assert len(str(raised.value)) < 250
-
-
 # -- copies, threads
 
 
@@ -229,28 +206,6 @@ def test_threads_of_the_user_share_a_model(kind, three, fitted):
     with ThreadPoolExecutor(4) as pool:
         for decisions in pool.map(decide, range(4)):
             np.testing.assert_array_equal(decisions, expected)
-
-
-def test_predictions_have_one_thread_of_blas(three, fitted, monkeypatch):
-    """Several threads would take as long, and keep other cores busy."""
-
-    def blas_threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    def decide(self, batch):
-        seen.append(blas_threads())
-        return np.zeros((len(batch), 3))
-
-    seen, model, X = [], copy.deepcopy(fitted(slts.BBSClassifier, "three")), three[2]
-    monkeypatch.setattr(slts.BBSClassifier, "_decide", decide)
-    with threadpool_limits(2, user_api="blas"):
-        if blas_threads() != {2}:
-            pytest.skip("needs a BLAS whose threads can be limited")
-        for some in (X, X * 5):
-            model.predict(some)
-        assert len(seen) > 2
-        assert all(threads == {1} for threads in seen)
-        assert blas_threads() == {2}
 
 
 def test_an_error_in_a_thread_names_the_series(three):

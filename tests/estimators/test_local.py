@@ -38,12 +38,6 @@ def test_parts_of_landmarks_and_snippets_have_names_and_sum_to_the_decisions(mod
     np.testing.assert_allclose(explanation.by_map[:, -1], totals[1], atol=1e-12)
 
 
-def test_snippets_have_their_mean_share_of_the_training_steps(model, three):
-    batch = slts.as_series(three[0])
-    shares = model.snippets_.counts(batch) / batch.lengths[:, np.newaxis, np.newaxis]
-    np.testing.assert_allclose(model.snippets_.shares, shares.mean(axis=0), atol=1e-12)
-
-
 def test_a_model_without_snippets_has_landmarks_only(three):
     X, y, X_test, _ = three
     model = quick(slts.LocalSLTSClassifier, n_snippets=0).fit(X, y)
@@ -83,23 +77,6 @@ def test_many_classes_have_few_landmarks_each_and_share_banks(n_classes, per_cla
     explanation = slts.explain(model, X[0])
     decisions = np.atleast_1d(model.decision_function([X[0]])[0])
     np.testing.assert_allclose(explanation.decision, decisions, atol=1e-12)
-
-
-def test_landmarks_are_counted_in_total(three):
-    X, y, _, _ = three
-    for n, count in ((6, 6), (0.25, 9), (1.0, 36)):
-        assert len(quick(slts.LocalSLTSClassifier, n_landmarks=n).fit(X, y).landmarks_) == count
-
-
-def test_the_channel_that_separates_the_classes_is_most_important(rng):
-    y = np.arange(60) % 2
-    X = [rng.normal(size=(3, 12)) + np.array([[0.0], [3.0 * c], [0.0]]) for c in y]
-    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    summary = slts.summarize(model)
-    importance = summary.channel_importance[0]
-    assert importance.argmax() == 1
-    assert importance[1] > 2 * np.delete(importance, 1).max()
-    assert summary.n_numbers == model.n_numbers_
 
 
 def test_series_without_weight_change_nothing(rng, three):

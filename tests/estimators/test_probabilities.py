@@ -104,7 +104,7 @@ def test_calibration_corrects_overfitted_decisions(kind, overfitted):
     [
         (slts.SLTSClassifier, {}),
         (slts.BBSClassifier, {}),
-        (slts.SLTSClassifierCV, {"cv": 0.3}),
+        (slts.SLTSClassifierCV, {"cv": 3}),
         (slts.SimilaritySVC, {}),
         (slts.LocalSLTSClassifier, {"n_snippets": 0}),
     ],

@@ -6,7 +6,6 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import LinearSVC
 
 import slts
-from slts.training import alignments as training
 from tests.estimators.kinds import TUNED, every
 
 pytestmark = [
@@ -90,33 +89,6 @@ def test_scores_are_weighted_accuracies_of_models_of_the_other_series(kind, weig
         chosen = {name: value for name, value in params.items() if name != "n_landmarks"}
         model = untuned(kind)(calibration_cv=None, **how, **chosen).fit(X[:24], y[train], w[train])
         assert score == pytest.approx(model.score(X[24:], y[test], w[test]))
-
-
-def test_pairs_of_equal_strength_are_solved_once(three, monkeypatch):
-    """The paper's 18 pairs of lam and gamma have 13 strengths lam * gamma ** 2."""
-    X, y, _, _ = three
-    solve_path, n_pairs = training.solve_metric_path, []
-
-    def logged(*args, pairs, **kwargs):
-        n_pairs.append(len(pairs))
-        return solve_path(*args, pairs=pairs, **kwargs)
-
-    monkeypatch.setattr(training, "solve_metric_path", logged)
-    results = slts.SLTSClassifierCV(12, random_state=0).fit(X, y).cv_results_
-    assert len(results["params"]) == 18
-    # Three classes on one split, then the chosen pair on three folds and on all data.
-    assert n_pairs == [13, 13, 13] + [1, 1, 1] * 4
-    strengths = (results["param_lam"] * results["param_gamma"] ** 2).round(12)
-    for strength in np.unique(strengths):
-        assert len(np.unique(results["mean_test_score"][strengths == strength])) == 1
-
-
-def test_there_are_no_more_folds_than_series_of_the_smallest_class(three):
-    X, y, _, _ = three
-    few = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y > 0)])
-    model = slts.BBSClassifierCV(cv=5, random_state=0)
-    model.fit([X[i] for i in few], y[few])
-    assert model.n_splits_ == 2
 
 
 def test_medoids_tried_in_small_numbers_come_from_every_class():

@@ -160,18 +160,3 @@ def test_metrics_have_the_shape_their_penalty_is_chosen_for():
     semidefinite = metric("mahalanobis")
     np.testing.assert_array_equal(semidefinite, semidefinite.T)
     assert np.linalg.eigvalsh(semidefinite)[0] >= -1e-12 * np.abs(semidefinite).max()
-
-
-@pytest.mark.parametrize("regularizer", REGULARIZERS)
-@pytest.mark.parametrize(("scale", "homogeneous"), [(None, False), ("asinh", True)])
-def test_explanations_still_sum_to_the_decision(regularizer, scale, homogeneous, two):
-    X, y, X_test, _ = two
-    model = quick(
-        slts.SLTSClassifier, regularizer=regularizer, scale=scale, homogeneous=homogeneous
-    ).fit(X, y)
-    for x in X_test[:3]:
-        explanation = slts.explain(model, x)
-        decision = model.decision_function([x])[0]
-        total = explanation.offset + explanation.contributions.sum(axis=(1, 2))
-        np.testing.assert_allclose(total, decision, atol=1e-9 * max(1.0, np.abs(decision).max()))
-        assert explanation.contributions.shape[1:] == x.T.shape
