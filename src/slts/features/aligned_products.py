@@ -8,20 +8,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, Alignment, AlignmentSettings
 from slts.features.feature_map import Attribution, PlainState, Resources
-from slts.features.row_map import RowMap, require
+from slts.features.row_map import RowMap, RowTrace, require
 from slts.series import SeriesBatch
 from slts.series.channels import leading_directions
 from slts.solvers.arrays import matmul, on_device_of, on_host
 
 # Bytes of aligned products that are held at once.
 _CHUNK_BYTES = 64 * 2**20
+
+
+class AlignedSeries(NamedTuple):
+    """The rows of one series, and the landmark rows that are aligned with each of them.
+
+    `sums` has the sums of these rows, over the length of the path, shape (landmarks, phases, rows,
+    directions).
+    """
+
+    trace: RowTrace
+    sums: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,19 +200,26 @@ class AlignedProducts(PlainState):
 
         In float64, on the CPU. `landmark` restricts the sums to one landmark.
         """
+        return self.attribute_aligned(self.align(series), coef, landmark)
+
+    def align(self, series: SeriesBatch) -> AlignedSeries:
+        """Align one series with the landmarks that have a weight, in float64, on the CPU."""
         trace = self.row_map.trace(series)
-        # For each landmark, phase and step: the landmark rows aligned with it, over the length.
-        sums = np.asarray(self._exact_aligner.sums(trace.rows, n_phases=self.n_phases), np.float64)
-        weights = self.weights[:, self.used]
-        if landmark is not None:
-            weights = np.where(self.used == landmark, weights, 0.0)
-        by_bank = np.tensordot(weights, sums, axes=1)
+        sums = self._exact_aligner.sums(trace.rows, n_phases=self.n_phases)
+        return AlignedSeries(trace, np.asarray(sums, np.float64))
+
+    def attribute_aligned(
+        self, series: AlignedSeries, coef: FloatArray, landmark: int | None = None
+    ) -> Attribution:
+        """Return what `attribute` does, of a series that is aligned already."""
+        which = slice(None) if landmark is None else self.used == landmark
+        by_bank = np.tensordot(self.weights[:, self.used][:, which], series.sums[which], axes=1)
         if self.bank_per_output:
             slopes = by_bank[:, 0] @ coef[:, 0, 0].swapaxes(1, 2)
         else:
             factors = coef.swapaxes(3, 4).reshape(len(coef), -1, coef.shape[3])
             slopes = by_bank.transpose(2, 0, 1, 3).reshape(by_bank.shape[2], -1) @ factors
-        return Attribution(*trace.attribute(slopes))
+        return Attribution(*series.trace.attribute(slopes))
 
     def similarities(
         self, batch: SeriesBatch, metrics: FloatArray | None, resources: Resources

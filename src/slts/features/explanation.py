@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Alignment
+from slts.features.aligned_products import AlignedSeries
 from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
 from slts.features.snippets import Snippets
@@ -137,6 +138,10 @@ class Explanation:
         return np.asarray(snippets.usual(self.series.lengths, coef)[0])
 
     @cached_property
+    def _aligned(self) -> tuple[AlignedSeries, ...]:
+        return tuple(feature_map.align(self.series) for feature_map in self._model.aligned)
+
+    @cached_property
     def by_step(self) -> FloatArray:
         """Contributions summed over channels, shape (decisions, steps)."""
         return np.asarray(self.contributions.sum(axis=2))
@@ -178,7 +183,10 @@ class Explanation:
         landmark = int(self.landmark_positions[position])
         maps = self._model.aligned
         chosen = range(len(maps)) if feature_map is None else [feature_map]
-        terms = (maps[k].attribute(self.series, self._model.coefs[k], landmark) for k in chosen)
+        terms = (
+            maps[k].attribute_aligned(self._aligned[k], self._model.coefs[k], landmark)
+            for k in chosen
+        )
         return np.asarray(sum(term.contributions for term in terms))
 
     def of_snippet(self, position: int) -> FloatArray:
