@@ -376,7 +376,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _apply(self, method: Method, X: Any) -> FloatArray:
         """Apply a method to checked series, or to the series of a scan part by part."""
         check_is_fitted(self)
-        if isinstance(X, SeriesSource):
+        if not isinstance(X, SeriesBatch) and isinstance(X, SeriesSource):
             return apply_to_source(self, X, method)
         return apply_to_series(self, self.check_series(X), method)
 

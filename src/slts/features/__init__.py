@@ -1,5 +1,6 @@
 """Feature maps and the linear model: a decision is a linear function of the features of a series.
 
+feature_map.py       what feature maps have in common
 row_map.py           the rows of a series that are aligned, and the way back to steps and channels
 aligned_products.py  whole landmarks: aligned products, summed over banks of landmarks
 snippets.py          short landmarks: how often each occurs

@@ -313,20 +313,32 @@ class Snippets(PlainState):
         Shape (series, outputs, snippets).
         """
         steps = lengths[:, np.newaxis] / self._divisors(lengths)
-        by_kind = np.einsum("kq,ckqm->mck", self.shares, coef)
-        return np.asarray(np.tensordot(steps, by_kind, axes=1))
+        return np.asarray(np.tensordot(steps, self._step_terms(coef)[1], axes=1).swapaxes(1, 2))
 
     def step_weights(self, n_steps: int, coef: FloatArray) -> FloatArray:
         """Return what a step that meets some thresholds adds, compared with a mean training step.
 
         Shape (snippets, thresholds + 1, outputs), by the number of thresholds that are met.
         """
-        per_step = (coef / self._divisors(np.array([n_steps]))[0]).sum(axis=3).transpose(1, 2, 0)
-        # Thresholds ascend: a step that meets k of them meets the k largest.
-        sums = np.cumsum(per_step[:, ::-1], axis=1)
-        usual = np.einsum("kqc,kq->kc", per_step, self.shares)
-        weights = np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1)
-        return np.ascontiguousarray(weights - usual[:, np.newaxis])
+        shares = 1.0 / self._divisors(np.array([n_steps]))[0]
+        return np.asarray(np.tensordot(shares, self._step_terms(coef)[0], axes=1))
+
+    def _step_terms(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return `step_weights` and the part of a mean training step, by the kind of the features.
+
+        Shapes (kinds, snippets, thresholds + 1, outputs) and (kinds, snippets, outputs). Those of
+        the last coefficients are kept: they are most of the work of an explanation.
+        """
+        last = self.__dict__.get("_last")
+        if last is None or last[0] is not coef:
+            per_step = coef.transpose(3, 1, 2, 0)
+            usual = np.einsum("mkqc,kq->mkc", per_step, self.shares)
+            # Thresholds ascend: a step that meets k of them meets the k largest.
+            sums = np.cumsum(per_step[:, :, ::-1], axis=2)
+            sums = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
+            last = coef, sums - usual[:, :, np.newaxis], usual
+            self.__dict__["_last"] = last
+        return last[1], last[2]
 
     def attribute(
         self, series: SeriesBatch, coef: FloatArray, landmark: int | None = None
