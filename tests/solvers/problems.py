@@ -1,30 +1,18 @@
 """Problems for tests of solvers: rows with labels and weights, and independent optima."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import csr_matrix, hstack, identity, vstack
-from slts.solvers.row_queries import Query
 
-from slts.solvers.hinge import HingeExamples
+from slts.solvers.hinge import HingeRows
 
-Part = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def answer(query: Query, rows: Sequence[np.ndarray], step: int = 1 << 40, part: int = 0) -> Any:
-    """Return the reply of a part, asked in blocks of ``step`` rows."""
-    replies = [
-        query.answer(HingeExamples(*(array[at : at + step] for array in rows)), part, at)
-        for at in range(0, max(1, len(rows[1])), step)
-    ]
-    return type(replies[0]).merged(replies)  # type: ignore[arg-type]
+KINDS = [
+    "noisy", "separable", "duplicated", "few values", "zero rows", "all zero", "weights",
+    "heavy row", "float32", "huge", "small", "sorted labels",
+]  # fmt: skip
 
 
-def problem(kind: str, rng: np.random.Generator, m: int, p: int) -> Part:
+def problem(kind, rng, m, p):
+    """Return features, labels and weights that sum to one."""
     X = np.tanh(rng.normal(size=(m, p)) + 0.3 * rng.normal(size=(m, 1)))
     y = np.where(X @ rng.normal(size=p) > 0.0, 1.0, -1.0)
     w = np.ones(m)
@@ -56,33 +44,30 @@ def problem(kind: str, rng: np.random.Generator, m: int, p: int) -> Part:
     return X, y, w / w.sum()
 
 
-def full_program(rows: Part, gamma: float) -> float:
-    """Return the optimum of the whole linear program, by HiGHS."""
-    X, y, w = rows
-    (m, p), A = X.shape, X * y[:, None]
-    upper = vstack(
-        [
-            hstack([csr_matrix(-A), csr_matrix(A), -identity(m)]),
-            csr_matrix(np.append(np.ones(2 * p), np.zeros(m))),
-        ]
-    )
+def hinge_rows(rng, m=60, n=5):
+    """Noisy rows with random weights."""
+    X = rng.uniform(-1.0, 1.0, size=(m, n))
+    y = np.sign(X @ rng.normal(size=n))
+    y[rng.random(m) < 0.2] *= -1.0
+    return HingeRows.build(X, y, rng.dirichlet(np.full(m, 3.0)), "X")
+
+
+def linear_program(signed, weights, radius):
+    """Return coefficients and optimum of the separator's whole linear program, by HiGHS."""
+    (m, n), unit = signed.shape, np.abs(signed).max() or 1.0
+    A = signed / unit
     # In units of the mean weight: the tolerances of HiGHS are absolute.
-    cost, right = np.append(np.zeros(2 * p), m * w), np.append(-np.ones(m), 1.0 / gamma)
-    return float(linprog(cost, A_ub=upper, b_ub=right, method="highs").fun) / m
+    result = linprog(
+        np.concatenate([np.zeros(2 * n), weights / weights.mean()]),
+        A_ub=np.block([[-A, A, -np.eye(m)], [np.ones((1, 2 * n)), np.zeros((1, m))]]),
+        b_ub=np.append(-np.ones(m), unit * radius),
+        method="highs-ds",
+    )
+    return (result.x[:n] - result.x[n : 2 * n]) / unit, float(result.fun) * weights.mean()
 
 
-def one_class_of_equal_rows(rng: np.random.Generator, m: int, dtype: Any = np.float64) -> Part:
-    """Two noisy classes, and one whose rows are all the same: two in five."""
-    X = 0.3 * rng.normal(size=(m, 16))
-    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
-    X[:, 0] += 0.3 * y
-    X[:, 15] = 0.0
-    same = rng.random(m) < 0.4
-    X[same], y[same] = np.eye(16)[15], 1.0
-    return X.astype(dtype), y, np.full(m, 1.0 / m)
-
-
-def merged_by_hand(rows: Part) -> Part:
-    X, y, w = rows
-    signed, owner = np.unique(X.astype(np.float64) * y[:, None], axis=0, return_inverse=True)
-    return signed, np.ones(len(signed)), np.bincount(owner.ravel(), weights=w)
+def smallest_norm(signed):
+    """Return the smallest L1 norm of coefficients whose margins are at least one, by HiGHS."""
+    n = signed.shape[1]
+    A = np.hstack([-signed, signed])
+    return linprog(np.ones(2 * n), A_ub=A, b_ub=-np.ones(len(A)), method="highs").fun
