@@ -241,7 +241,9 @@ def _solve(
         # Of a scan, the number of distinct series is not known.
         n_distinct = len(data) if data.scan is None else data.n_series
         by_class = by_class * n_distinct / float(data.totals @ by_class)
-        examples = _Examples(kernel, span.basis, span.origin, data.classes, by_class)
+        examples = _Examples(
+            kernel, span.basis, span.origin, data.classes, by_class, options.device
+        )
         if data.scan is None:
             equations = _sum_series(data, anchors, span.coordinates, examples, options)
         else:
@@ -272,9 +274,14 @@ class _Examples:
     origin: FloatArray
     classes: AnyArray
     class_weights: FloatArray
+    device: str
 
-    def coordinates(self, series: SeriesBatch, resources: Resources) -> FloatArray:
-        values = self.kernel.decide(series, resources)
+    @property
+    def n_at_once(self) -> int:
+        return _BATCH if self.device == "cpu" else _GPU_BATCH
+
+    def coordinates(self, series: SeriesBatch, n_jobs: int | None = 1) -> FloatArray:
+        values = self.kernel.decide(series, Resources(self.device, n_jobs))
         return np.asarray(matmul(values, self.basis) - self.origin)
 
     def no_equations(self) -> NormalEquations:
@@ -303,17 +310,16 @@ def _sum_series(
     equations = examples.no_equations()
     examples.add_to(equations, of_anchors, data.codes[anchors], data.weights[anchors])
     others = np.setdiff1d(np.arange(len(data)), anchors)
-    # Threads take batches, or a GPU takes a large one.
-    on_cpu = options.device == "cpu"
-    size, n_jobs = (_BATCH, options.n_jobs) if on_cpu else (_GPU_BATCH, 1)
+    size, on_cpu = examples.n_at_once, options.device == "cpu"
     batches = [others[begin : begin + size] for begin in range(0, len(others), size)]
-    resources = Resources(options.device, 1 if on_cpu else options.n_jobs)
 
     def coordinates(rows: IntArray, *_: Any) -> FloatArray:
-        return examples.coordinates(data.series[rows], resources)
+        return examples.coordinates(data.series[rows], 1 if on_cpu else options.n_jobs)
 
     with options.bar("Aligning all series") as progress:
-        values = ThreadRunner(n_jobs).map(coordinates, batches, progress=progress)
+        # Threads take batches, or a GPU takes one at a time.
+        runner = ThreadRunner(options.n_jobs if on_cpu else 1)
+        values = runner.map(coordinates, batches, progress=progress)
         for rows, of_rows in zip(batches, values, strict=True):
             examples.add_to(equations, of_rows, data.codes[rows], data.weights[rows])
     return equations
@@ -324,7 +330,7 @@ def _sum_scan(scan: SeriesSource, examples: _Examples, options: LocalOptions) ->
     equations = examples.no_equations()
     # What the features of the anchors have freed.
     release_memory()
-    parts, runner = scan.parts(), scan_runner(options.n_jobs)
+    parts, runner = scan.parts(), scan_runner(options.n_jobs if options.device == "cpu" else 1)
     with options.bar("Aligning all series") as progress:
         for sums in runner.map(_sum_part, parts, examples, progress=progress):
             equations += sums
@@ -333,11 +339,10 @@ def _sum_scan(scan: SeriesSource, examples: _Examples, options: LocalOptions) ->
 
 def _sum_part(part: Part, examples: _Examples, _: None) -> NormalEquations:
     equations = examples.no_equations()
-    for piece in pieces(part, labels=True, batch_size=_BATCH):
+    for piece in pieces(part, labels=True, batch_size=examples.n_at_once):
         assert piece.labels is not None
         codes = np.searchsorted(examples.classes, piece.labels)
-        coordinates = examples.coordinates(piece.series, Resources("cpu", 1))
-        examples.add_to(equations, coordinates, codes)
+        examples.add_to(equations, examples.coordinates(piece.series), codes)
     return equations
 
 
