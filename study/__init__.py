@@ -20,6 +20,7 @@ peer_document.py   the document about the comparison
 sentences.py       the sentences of both documents
 figures.py         the figures of both studies
 markdown.py        documents as Markdown
+bounds.py          bounds from training series for docs/bounds.md; a command of its own
 
-Only public names of `slts` are used.
+Only public names of `slts` are used, except in bounds.py.
 """

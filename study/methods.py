@@ -164,7 +164,7 @@ def _peer(
 
 ADAPTERS = {
     "local": Adapter(
-        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=10
+        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=11
     ),
     "slts": Adapter(slts.SLTSClassifierCV, _unchanged, _slts_size),
     "minirocket": _peer("convolution_based", "MiniRocketClassifier", _rocket_size),
@@ -250,10 +250,6 @@ def _option(name: str, title: str, **parameters: Any) -> Method:
     return Method(name, title, "option", "slts", tuple(parameters.items()))
 
 
-_SIX: dict[str, Any] = {
-    "representations": ("values", "changes", "levels"),
-    "objective": ("cost", "affinity"),
-}
 METHODS = (
     _main("local", "LocalSLTS"),
     _main("minirocket", "MiniRocket"),
@@ -265,9 +261,8 @@ METHODS = (
     _main("slts", "SLTS (paper)"),
     _ablation("no-snippets", "without snippets", n_snippets=0),
     _ablation("snippets-50", "50 snippets", n_snippets=50),
-    _ablation("snippets-1000", "1000 snippets", n_snippets=1000),
-    _ablation("six-comparisons", "six comparisons by alignment", **_SIX),
-    _ablation("old-form", "six comparisons, without snippets", n_snippets=0, **_SIX),
+    _ablation("snippets-400", "400 snippets", n_snippets=400),
+    _ablation("values-only", "aligned values only", representations="values"),
     _option("slts-homogeneous", "homogeneous channel", homogeneous=True),
     _option("slts-standard", "scale: standard", scale="standard"),
     _option("slts-asinh", "scale: asinh", scale="asinh"),
