@@ -78,7 +78,7 @@ def select_landmarks(
     >>> from slts.training.landmarks import select_landmarks
     >>> X = [np.eye(2), np.eye(2), -np.eye(2)]
     >>> select_landmarks(X, 2, method="dselect", random_state=0).tolist()
-    [2, 0]
+    [0, 2]
     """
     if method not in SELECTION_METHODS:
         raise ValueError(
