@@ -191,18 +191,6 @@ def test_without_a_finite_direction_the_point_stays(name, broken, rng):
     np.testing.assert_array_equal(system.coef, coef)
 
 
-def test_arrays_of_a_system_are_copies(rng):
-    system, rows = make("ball", rng)
-    first = system.coef
-    system.primal[:] = np.nan
-    system.minimise(tol=1e-6, max_iter=50)
-    assert np.abs(first).max() == 0.0 < np.abs(system.coef).max()
-    total, gradient = system.certificate
-    primal, dual = system.values()
-    assert dual == pytest.approx(total - 2.5 * np.abs(gradient).max())
-    assert primal == pytest.approx(system.loss) == pytest.approx(rows.loss(system.margins))
-
-
 def test_other_threads_run_meanwhile_and_ctrl_c_ends_the_steps(rng):
     X = rng.normal(size=(100_000, 40))
     X *= np.sign(X @ np.ones(40) + rng.normal(size=len(X)))[:, None]

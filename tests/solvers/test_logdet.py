@@ -28,19 +28,6 @@ def test_step_is_the_explicit_inverse_formula(rng):
         np.testing.assert_allclose(updated @ updated.T, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_step_is_two_woodbury_updates(rng):
-    factor, near, far, rate = random_step(rng)
-    metric = factor @ factor.T
-    pull, push = factor.T @ near, factor.T @ far
-    step = rate / max(np.sum(pull**2), np.sum(push**2))
-    for differences, sign in ((near, 1.0), (far, -1.0)):
-        product = metric @ differences
-        inner = sign * np.eye(differences.shape[1]) / step + differences.T @ product
-        metric = metric - product @ np.linalg.solve(inner, product.T)
-    updated = logdet_step(factor, pull, push, rate)
-    np.testing.assert_allclose(updated @ updated.T, metric, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("rate", [1e-3, 0.5, 0.999])
 def test_step_keeps_the_metric_positive_definite(rng, rate):
     for _ in range(50):

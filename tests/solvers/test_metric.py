@@ -1,41 +1,28 @@
-from __future__ import annotations
+"""The metric of the paper's penalty: gaps are certificates, and other solvers agree."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from slts.solvers import (
-    MetricSolution,
-    one_vs_rest_features,
-    solve_metric,
-    solve_metric_path,
-    solve_separator,
-)
-from slts.solvers import metric as metrics
+from slts.solvers import one_vs_rest_features, solve_metric, solve_metric_path, solve_separator
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 
 
-def objective(
-    metric: np.ndarray, Z: np.ndarray, labels: np.ndarray, gamma: float, lam: float
-) -> tuple[float, float]:
-    flat = Z.reshape(len(Z), -1)
-    margins = labels * (flat @ metric.ravel()) / gamma
+def objective(metric, Z, labels, gamma, lam):
+    margins = labels * (Z.reshape(len(Z), -1) @ metric.ravel()) / gamma
     loss = float(np.maximum(1.0 - margins, 0.0).mean())
     return loss, loss + lam * float(np.sum(metric**2))
 
 
-def assert_certified(
-    solution: MetricSolution, Z: np.ndarray, labels: np.ndarray, tol: float = 1e-6
-) -> None:
+def assert_certified(solution, Z, labels, tol=1e-6):
     loss, value = objective(solution.metric, Z, labels, solution.gamma, solution.lam)
     # Rounding of margins equal to one is absolute, hence the absolute part.
     assert solution.objective == pytest.approx(value, rel=1e-9, abs=1e-14)
@@ -45,8 +32,8 @@ def assert_certified(
     assert solution.loss + 2.0 * solution.lam * np.sum(solution.metric**2) <= 1.0 + 1e-9
 
 
-def reference_value(Z: np.ndarray, labels: np.ndarray, strength: float) -> float:
-    """Optimum by sequential least squares on the primal with slacks, ``v = sqrt(strength) w``."""
+def reference_value(Z, labels, strength):
+    """Optimum by sequential least squares on the primal with slacks, v = sqrt(strength) w."""
     X = Z.reshape(len(Z), -1) * labels[:, None] / np.sqrt(strength)
     m, p = X.shape
     gradient = np.append(np.zeros(p), np.full(m, 1.0 / m))
@@ -67,9 +54,7 @@ def reference_value(Z: np.ndarray, labels: np.ndarray, strength: float) -> float
     return float(np.maximum(1.0 - X @ v, 0.0).mean() + v @ v)
 
 
-def problem(
-    kind: str, rng: np.random.Generator, m: int = 60, d: int = 3
-) -> tuple[np.ndarray, np.ndarray]:
+def problem(kind, rng, m=60, d=3):
     Z = rng.normal(size=(m, d, d))
     Z /= np.linalg.norm(Z.reshape(m, -1), axis=1).max()
     labels = np.where(rng.random(m) < 0.4, 1.0, -1.0)
@@ -93,51 +78,25 @@ def problem(
 
 
 KINDS = [
-    "noisy",
-    "separable",
-    "opposite duplicates",
-    "duplicates",
-    "zero rows",
-    "all zero",
-    "collinear",
-    "ill-conditioned",
-    "one class",
-]
+    "noisy", "separable", "opposite duplicates", "duplicates", "zero rows", "all zero",
+    "collinear", "ill-conditioned", "one class",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(60, 3), (12, 6), (2, 2)])
-def test_gap_is_certified_over_twelve_orders_of_magnitude(
-    rng: np.random.Generator, kind: str, shape: tuple[int, int]
-) -> None:
+def test_gap_is_certified_over_twelve_orders_of_magnitude(rng, kind, shape):
     Z, labels = problem(kind, rng, *shape)
     for solution in solve_metric_path(Z, labels, pairs=[(1.0, lam) for lam in STRENGTHS]):
         assert_certified(solution, Z, labels)
-
-
-def test_a_path_is_solved_as_far_as_it_is_asked(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    solved, solve = [], metrics.solve_in_memory
-
-    def logged(problem: Any, *args: Any, **options: Any) -> Any:
-        solved.append(problem.strength)
-        return solve(problem, *args, **options)
-
-    monkeypatch.setattr(metrics, "solve_in_memory", logged)
-    pairs = [(1.0, strength) for strength in (0.1, 1.0, 0.01)]
-    path = solve_metric_path(*problem("noisy", rng, 60, 3), pairs=pairs)
-    for strengths in ([1.0, 0.1], [1.0, 0.1], [1.0, 0.1, 0.01]):
-        next(path)
-        assert solved == strengths
+        if kind == "opposite duplicates":
+            np.testing.assert_allclose(solution.objective, 1.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["noisy", "separable", "collinear", "zero rows", "duplicates"])
 @pytest.mark.parametrize("strength", [0.1, 1e-2, 1e-4, 1e-6, 1e-9])
 @pytest.mark.parametrize("shape", [(30, 3), (6, 3)])
-def test_optimum_agrees_with_sequential_least_squares(
-    rng: np.random.Generator, kind: str, strength: float, shape: tuple[int, int]
-) -> None:
+def test_optimum_agrees_with_sequential_least_squares(rng, kind, strength, shape):
     Z, labels = problem(kind, rng, *shape)
     solution = solve_metric(Z, labels, gamma=1.0, lam=strength, tol=1e-7)
     expected = reference_value(Z, labels, strength)
@@ -146,33 +105,19 @@ def test_optimum_agrees_with_sequential_least_squares(
 
 
 @pytest.mark.parametrize("strength", [1e-1, 1e-2, 1e-3])
-def test_optimum_agrees_with_liblinear(rng: np.random.Generator, strength: float) -> None:
+def test_optimum_agrees_with_liblinear(rng, strength):
     Z, labels = problem("noisy", rng, 200, 3)
-    machine = LinearSVC(
-        loss="hinge",
-        C=1.0 / (2.0 * strength * len(Z)),
-        fit_intercept=False,
-        tol=1e-10,
-        max_iter=1_000_000,
-        random_state=0,
-    ).fit(Z.reshape(len(Z), -1), labels)
+    C = 1.0 / (2.0 * strength * len(Z))
+    how = {"tol": 1e-10, "max_iter": 1_000_000, "random_state": 0}
+    machine = LinearSVC(loss="hinge", C=C, fit_intercept=False, **how)
+    machine.fit(Z.reshape(len(Z), -1), labels)
     solution = solve_metric(Z, labels, gamma=1.0, lam=strength, tol=1e-8)
     _, value = objective(machine.coef_.reshape(3, 3), Z, labels, 1.0, strength)
     assert solution.objective == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(solution.metric.ravel(), machine.coef_[0], atol=1e-3)
 
 
-def test_only_the_strength_matters(rng: np.random.Generator) -> None:
-    Z, labels = problem("noisy", rng)
-    first, second = solve_metric_path(Z, labels, pairs=[(0.1, 0.1), (0.01, 10.0)])
-    assert first.objective == second.objective
-    np.testing.assert_allclose(first.metric / 0.1, second.metric / 0.01, rtol=1e-12)
-    alone = solve_metric(Z, labels, gamma=0.5, lam=1e-3 / 0.25, tol=1e-10)
-    unit = solve_metric(Z, labels, gamma=1.0, lam=1e-3, tol=1e-10)
-    np.testing.assert_allclose(alone.metric / 0.5, unit.metric, atol=1e-4)
-
-
-def test_strong_penalty_has_a_closed_form(rng: np.random.Generator) -> None:
+def test_strong_penalty_has_a_closed_form(rng):
     Z, labels = problem("noisy", rng)
     strength = 0.5 * np.max(np.sum(Z**2, axis=(1, 2)))
     solution = solve_metric(Z, labels, gamma=2.0, lam=strength / 4.0)
@@ -181,16 +126,8 @@ def test_strong_penalty_has_a_closed_form(rng: np.random.Generator) -> None:
     assert solution.n_iter == 0
 
 
-def test_opposite_duplicates_give_the_zero_metric(rng: np.random.Generator) -> None:
-    Z, labels = problem("opposite duplicates", rng)
-    solution = solve_metric(Z, labels, gamma=0.1, lam=1e-3)
-    np.testing.assert_allclose(solution.metric, 0.0, atol=1e-6)
-    assert solution.objective == pytest.approx(1.0, rel=1e-6)
-
-
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_small_problems_are_certified(data: st.DataObject) -> None:
+def test_small_problems_are_certified(data):
     m, d = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 3))
     entries = st.integers(-4, 4).map(lambda value: value / 8.0)
     Z = data.draw(arrays(np.float64, (m, d, d), elements=entries))
@@ -199,29 +136,7 @@ def test_small_problems_are_certified(data: st.DataObject) -> None:
     assert_certified(solve_metric(Z, labels, gamma=1.0, lam=lam), Z, labels)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("lam", [0.1, 1e-3, 1e-6])
-def test_many_rows_are_certified_through_a_working_set(
-    rng: np.random.Generator, dtype: type[np.floating], lam: float
-) -> None:
-    Z, labels = problem("noisy", rng, 20_000, 3)
-    labels = np.where(Z.sum(axis=(1, 2)) + 0.1 * rng.normal(size=20_000) > 0, 1.0, -1.0)
-    Z = Z.astype(dtype)
-    solution = solve_metric(Z, labels, gamma=1.0, lam=lam)
-    assert_certified(solution, Z.astype(np.float64), labels)
-
-
-def test_weights_act_as_repetitions_and_zero_as_absence(rng: np.random.Generator) -> None:
-    Z, labels = problem("noisy", rng)
-    weight = rng.integers(0, 3, size=len(Z))
-    weighted = solve_metric(Z, labels, gamma=1.0, lam=1e-2, sample_weight=weight, tol=1e-9)
-    repeated = solve_metric(
-        np.repeat(Z, weight, 0), np.repeat(labels, weight), gamma=1.0, lam=1e-2, tol=1e-9
-    )
-    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-8)
-
-
-def test_one_vs_rest_features_are_the_signed_mean(rng: np.random.Generator) -> None:
+def test_one_vs_rest_features_are_the_signed_mean(rng):
     products = rng.normal(size=(7, 10, 2, 2))
     classes = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1, 2])
     sums = np.stack([products[:, classes == k].sum(axis=1) for k in range(3)], axis=1)
@@ -233,9 +148,7 @@ def test_one_vs_rest_features_are_the_signed_mean(rng: np.random.Generator) -> N
 
 @pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
 @pytest.mark.parametrize("ratio", [0.1, 1.0])
-def test_separator_fits_no_worse_than_the_metric_it_follows(
-    rng: np.random.Generator, lam: float, ratio: float
-) -> None:
+def test_separator_fits_no_worse_than_the_metric_it_follows(rng, lam, ratio):
     # The weights l'/(n gamma) lie in the ball of the linear program when its gamma is no larger.
     gamma, signs = 0.3, np.where(np.arange(8) < 4, 1.0, -1.0)
     products = rng.normal(size=(50, 8, 3, 3)) / 6.0
@@ -247,7 +160,7 @@ def test_separator_fits_no_worse_than_the_metric_it_follows(
     assert separator.objective <= metric.loss + 1e-9
 
 
-def test_too_few_iterations_warn_and_the_result_says_so(rng: np.random.Generator) -> None:
+def test_too_few_iterations_warn_and_the_result_says_so(rng):
     Z, labels = problem("noisy", rng)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         solution = solve_metric(Z, labels, gamma=1.0, lam=1e-4, max_iter=2)
@@ -256,31 +169,17 @@ def test_too_few_iterations_warn_and_the_result_says_so(rng: np.random.Generator
     assert solution.loss + 2.0 * solution.lam * np.sum(solution.metric**2) <= 1.0 + 1e-9
 
 
-@pytest.mark.parametrize(("gamma", "lam"), [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (np.nan, 1.0)])
-def test_parameters_must_be_positive_and_finite(gamma: float, lam: float) -> None:
-    with pytest.raises(ValueError, match="positive and finite"):
-        solve_metric(np.ones((2, 1, 1)), [1, -1], gamma=gamma, lam=lam)
-
-
-def test_features_must_be_finite() -> None:
-    with pytest.raises(ValueError, match="finite"):
-        solve_metric(np.full((2, 1, 1), np.nan), [1, -1], gamma=1.0, lam=1.0)
-
-
-def test_a_start_that_stalls_is_left_by_a_detour() -> None:
+def test_a_start_that_stalls_is_left_by_a_detour():
     # 27 series of 5 channels on which plain steps shrank to nothing at a few strengths.
-    problem = np.load(Path(__file__).parent / "data" / "stalling_metric.npz")
+    stalling = np.load(Path(__file__).parent / "data" / "stalling_metric.npz")
     for strength in 9e-7 * np.linspace(0.9, 1.1, 81):
-        assert solve_metric(problem["Z"], problem["l"], gamma=1.0, lam=strength).converged
+        assert solve_metric(stalling["Z"], stalling["l"], gamma=1.0, lam=strength).converged
 
 
 @pytest.mark.parametrize(
-    ("gamma", "regularizer", "product"),
-    [(1e200, "frobenius", r"\^2"), (1e-200, "frobenius", r"\^2"), (1e-160, "nuclear", "")],
+    ("gamma", "regularizer"), [(1e200, "frobenius"), (1e-200, "frobenius"), (1e-160, "nuclear")]
 )
-def test_a_strength_out_of_the_range_of_numbers_is_an_error(
-    gamma: float, regularizer: str, product: str
-) -> None:
+def test_a_strength_out_of_the_range_of_numbers_is_an_error(gamma, regularizer):
     Z = np.array([[[1.0, 0.0], [0.0, 0.5]], [[-1.0, 0.2], [0.3, 0.0]]])
-    with pytest.raises(ValueError, match=rf"gamma=.*lam\*gamma{product} must be finite and at"):
+    with pytest.raises(ValueError, match=f"gamma={gamma:g}"):
         solve_metric(Z, [1, -1], gamma=gamma, lam=1.0, regularizer=regularizer)

@@ -104,9 +104,3 @@ def test_a_class_without_held_out_series_is_in_every_set(rng):
     decisions, codes = draw(50, rng)
     held_out = HeldOutMargins.of(decisions, np.minimum(codes, 1))
     assert (held_out.p_values(decisions, per_class=True)[:, 2] == 1.0).all()
-
-
-def test_at_most_10_000_margins_are_kept(rng):
-    decisions, codes = draw(10_010, rng)
-    kept = HeldOutMargins.of(decisions, codes, np.ones(10_010))
-    assert len(kept.margins) == len(kept.codes) == len(kept.weights) == 10_000

@@ -56,15 +56,15 @@ def l1_optimum(Z, labels, lam):
     m = len(Z)
     X = labels[:, None] * Z.reshape(m, -1)
     p = X.shape[1]
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.full(2 * p, lam), np.full(m, 1.0 / m)]),
         A_ub=np.hstack([-X, X, -np.eye(m)]),
         b_ub=-np.ones(m),
         bounds=(0.0, None),
         method="highs",
     )
-    assert found.status == 0
-    return found.fun
+    assert solution.status == 0
+    return solution.fun
 
 
 def factored_optimum(Z, labels, lam, regularizer, seed=0):
@@ -107,23 +107,23 @@ def factored_optimum(Z, labels, lam, regularizer, seed=0):
 @pytest.mark.parametrize("strength", STRENGTHS)
 def test_every_solution_comes_with_a_closed_gap(regularizer, kind, strength):
     Z, labels = problem(kind)
-    found = solve(Z, labels, strength, regularizer)
-    objective = value(found.metric, Z, labels, 1.0, strength, regularizer)
-    assert found.objective == pytest.approx(objective, rel=1e-9, abs=1e-14)
-    assert found.converged
-    assert -1e-12 <= found.gap <= TOL * max(found.objective, 1e-9)
-    assert found.objective <= 1.0 + 1e-12
+    solution = solve(Z, labels, strength, regularizer)
+    objective = value(solution.metric, Z, labels, 1.0, strength, regularizer)
+    assert solution.objective == pytest.approx(objective, rel=1e-9, abs=1e-14)
+    assert solution.converged
+    assert -1e-12 <= solution.gap <= TOL * max(solution.objective, 1e-9)
+    assert solution.objective <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("kind", ["noise", "separable", "few rows", "duplicates"])
 @pytest.mark.parametrize("strength", [1e-1, 1e-2, 1e-3, 1e-5])
 def test_the_l1_optimum_is_that_of_the_linear_program(kind, strength):
     Z, labels = problem(kind)
-    found = solve(Z, labels, strength, "l1")
+    solution = solve(Z, labels, strength, "l1")
     optimum = l1_optimum(Z, labels, strength)
-    assert found.dual <= optimum * (1 + 1e-9) + 1e-12
-    assert optimum <= found.objective * (1 + 1e-9)
-    assert found.objective <= optimum * (1 + TOL)
+    assert solution.dual <= optimum * (1 + 1e-9) + 1e-12
+    assert optimum <= solution.objective * (1 + 1e-9)
+    assert solution.objective <= optimum * (1 + TOL)
 
 
 @pytest.mark.parametrize("regularizer", ["nuclear", "mahalanobis"])
@@ -131,24 +131,12 @@ def test_the_l1_optimum_is_that_of_the_linear_program(kind, strength):
 @pytest.mark.parametrize("strength", [1e-1, 1e-2, 1e-3])
 def test_matrix_optima_are_those_of_a_descent_over_factors(regularizer, kind, strength):
     Z, labels = problem(kind, d=3)
-    found = solve(Z, labels, strength, regularizer)
+    solution = solve(Z, labels, strength, regularizer)
     descent = factored_optimum(Z, labels, strength, regularizer)
     # The bound is below whatever another method finds, which is not far from it.
-    assert found.dual <= descent * (1 + 1e-9)
-    assert found.objective <= descent * (1 + TOL)
-    assert descent <= found.objective * (1 + 2e-3)
-
-
-@pytest.mark.parametrize("strength", [1e-2, 1e-3, 1e-4])
-def test_where_the_cone_does_not_matter_it_changes_nothing(strength):
-    rng = np.random.default_rng(1)
-    F = rng.normal(size=(80, 3, 1))
-    Z, labels = F @ F.transpose(0, 2, 1) / 20.0, np.ones(80)
-    pairs = [(1.0, strength)]
-    free = solve_metric_path(Z, labels, pairs=pairs)[0]
-    found = solve(Z, labels, strength, "mahalanobis")
-    assert np.linalg.eigvalsh(free.metric)[0] >= -1e-6
-    assert found.objective == pytest.approx(free.objective, rel=2 * TOL)
+    assert solution.dual <= descent * (1 + 1e-9)
+    assert solution.objective <= descent * (1 + TOL)
+    assert descent <= solution.objective * (1 + 2e-3)
 
 
 def planted(d=6, m=300, seed=0):
@@ -171,87 +159,51 @@ def test_each_penalty_gives_the_shape_it_is_chosen_for(strength):
     assert np.linalg.eigvalsh(metric)[0] >= -1e-12 * np.abs(metric).max()
 
 
-def test_a_heavier_penalty_means_fewer_entries_and_lower_rank():
-    Z, labels = planted(seed=2)
-    strengths = [1e-3, 1e-2, 3e-2, 1e-1]
-    entries = [np.count_nonzero(solve(Z, labels, s, "l1").metric) for s in strengths]
-    ranks = [np.linalg.matrix_rank(solve(Z, labels, s, "nuclear").metric) for s in strengths]
-    assert entries == sorted(entries, reverse=True)
-    assert entries[-1] <= 2 < entries[0]
-    assert ranks == sorted(ranks, reverse=True)
-    assert ranks[-1] <= 2 < ranks[0]
-
-
 @pytest.mark.parametrize("regularizer", OTHERS)
 def test_beyond_the_largest_useful_penalty_the_metric_is_known_without_iterations(regularizer):
     Z, labels = problem("noise")
     mean = np.einsum("i,iuv->uv", labels, Z) / len(Z)
-    found = solve(Z, labels, 50.0, regularizer)
-    assert found.n_iter == 0
+    solution = solve(Z, labels, 50.0, regularizer)
+    assert solution.n_iter == 0
     if regularizer == "mahalanobis":
         w, V = np.linalg.eigh(0.5 * (mean + mean.T))
         expected = (V * np.maximum(w, 0.0)) @ V.T / 100.0
-        np.testing.assert_allclose(found.metric, expected, atol=1e-15)
+        np.testing.assert_allclose(solution.metric, expected, atol=1e-15)
     else:
-        assert not found.metric.any()
+        assert not solution.metric.any()
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_only_one_product_of_the_parameters_matters(regularizer):
-    Z, labels = problem("noise")
-    pairs = [(0.1, 0.1), (0.01, 1.0 if regularizer in ("nuclear", "l1") else 10.0)]
-    one, other = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
-    assert one.objective == other.objective
-    np.testing.assert_allclose(one.metric / 0.1, other.metric / 0.01, rtol=1e-12)
-
-
-@pytest.mark.parametrize("regularizer", OTHERS)
-def test_integer_weights_are_repetitions(regularizer):
+def test_weights_are_repetitions_and_units_do_not_matter(regularizer):
     Z, labels = problem("noise")
     counts = np.random.default_rng(3).integers(0, 4, size=len(Z))
     weighted = solve(Z, labels, 1e-2, regularizer, sample_weight=counts, tol=1e-6)
     repeated = solve(Z.repeat(counts, axis=0), labels.repeat(counts), 1e-2, regularizer, tol=1e-6)
+    assert weighted.gap <= 1e-6 * weighted.objective
     assert weighted.objective == pytest.approx(repeated.objective, rel=2e-6)
-
-
-@pytest.mark.parametrize("regularizer", OTHERS)
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
-def test_the_unit_of_the_features_does_not_matter(regularizer, factor):
-    Z, labels = problem("noise")
-    lam = 1e-2
-    scaled_lam = lam * (factor**2 if regularizer == "mahalanobis" else factor)
-    one = solve(Z, labels, lam, regularizer)
-    other = solve(factor * Z, labels, scaled_lam, regularizer)
-    assert other.converged
-    assert other.objective == pytest.approx(one.objective, rel=2 * TOL)
-
-
-@pytest.mark.parametrize("regularizer", OTHERS)
-def test_single_precision_features_are_read_as_they_are(regularizer):
-    Z, labels = problem("noise")
-    one = solve(Z, labels, 1e-2, regularizer)
-    other = solve(Z.astype(np.float32), labels, 1e-2, regularizer)
-    assert other.converged
-    assert other.objective == pytest.approx(one.objective, rel=2 * TOL)
+    # Only the product of gamma (or its square) and lam matters.
+    degree = 1 if regularizer in ("nuclear", "l1") else 2
+    pairs = [(0.1, 0.1), (0.01, 0.1 * 10.0**degree)]
+    one, other = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
+    assert one.objective == other.objective
+    np.testing.assert_allclose(one.metric / 0.1, other.metric / 0.01, rtol=1e-12)
+    for factor, dtype in ((1e-6, np.float64), (1e6, np.float64), (1.0, np.float32)):
+        scaled = solve((factor * Z).astype(dtype), labels, 1e-3 * factor**degree, regularizer)
+        plain = solve(Z, labels, 1e-3, regularizer)
+        assert scaled.converged
+        assert scaled.objective == pytest.approx(plain.objective, rel=2 * TOL)
 
 
 @pytest.mark.parametrize("regularizer", OTHERS)
 def test_an_open_gap_warns_and_says_how_open(regularizer):
     Z, labels = problem("noise")
     with pytest.warns(ConvergenceWarning, match=f"{regularizer} metric .* duality gap of"):
-        found = solve(Z, labels, 1e-4, regularizer, max_iter=2)
-    assert not found.converged
-    assert found.gap > TOL * found.objective
-    assert found.objective == pytest.approx(
-        value(found.metric, Z, labels, 1.0, 1e-4, regularizer), rel=1e-9
+        solution = solve(Z, labels, 1e-4, regularizer, max_iter=2)
+    assert not solution.converged
+    assert solution.gap > TOL * solution.objective
+    assert solution.objective == pytest.approx(
+        value(solution.metric, Z, labels, 1.0, 1e-4, regularizer), rel=1e-9
     )
-
-
-def test_a_finer_tolerance_is_reached():
-    Z, labels = problem("noise")
-    for regularizer in OTHERS:
-        found = solve(Z, labels, 1e-2, regularizer, tol=1e-8)
-        assert found.gap <= 1e-8 * found.objective
 
 
 @pytest.mark.parametrize(
@@ -266,7 +218,7 @@ def test_a_finer_tolerance_is_reached():
         ({"labels": np.zeros(60)}, "'labels'"),
     ],
 )
-def test_nonsense_is_refused_by_name(change, message):
+def test_what_makes_no_sense_is_named(change, message):
     Z, labels = problem("noise")
     arguments = {"Z": Z, "labels": labels, "pairs": [(1.0, 1.0)], "regularizer": "l1"} | change
     Z, labels = arguments.pop("Z"), arguments.pop("labels")
@@ -323,22 +275,3 @@ def test_a_newton_step_solves_the_equations_of_penalty_and_rows(rng):
     np.testing.assert_allclose(step.coef, known, rtol=1e-9)
     np.testing.assert_allclose(step.multipliers, -curvatures * (Z @ known), rtol=1e-9)
     assert step.promise == pytest.approx(-slope @ known)
-
-
-@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (4, 4), (0, 5)])
-def test_the_smaller_side_is_solved(shape, rng):
-    A, right = rng.normal(size=shape), rng.normal(size=shape[1])
-    solution, image = smoothed_newton._solve_identity_plus(A, right)
-    np.testing.assert_allclose(solution, np.linalg.solve(np.eye(shape[1]) + A.T @ A, right))
-    np.testing.assert_allclose(image, A @ solution, atol=1e-12)
-
-
-@pytest.mark.parametrize("regularizer", OTHERS)
-def test_a_few_dozen_steps_are_enough(regularizer, rng):
-    Z = rng.normal(size=(150, 4, 4))
-    labels = np.sign(Z[:, 0, 0] + 0.5 * rng.normal(size=150))
-    pairs = [(0.5, 0.03)]
-    (found,) = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
-    assert found.converged
-    # A tenth more: other libraries round in other ways.
-    assert found.n_iter <= 1.1 * {"nuclear": 40, "l1": 35, "mahalanobis": 33}[regularizer]
