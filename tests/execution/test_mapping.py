@@ -2,8 +2,6 @@
 
 import _thread
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -101,13 +99,6 @@ def test_one_thread_is_that_of_the_caller(n_jobs, n_items):
 
 
 @several_n_jobs
-def test_nothing_is_called_without_parts_or_before_the_first_result_is_read(n_jobs):
-    runner = ThreadRunner(n_jobs, cancel=pytest.fail)
-    assert list(runner.map(pytest.fail, [], own=pytest.fail, progress=pytest.fail)) == []
-    runner.map(pytest.fail, range(3), own=pytest.fail).close()
-
-
-@several_n_jobs
 def test_own_is_called_shortly_before_a_part_starts(n_jobs):
     received = []
     results = ThreadRunner(n_jobs).map(
@@ -141,13 +132,6 @@ def test_an_error_of_a_task_is_raised_and_the_others_stop(n_jobs, error):
     assert (endless.begun == []) == (cancelled == []) == (n_jobs == 1)
     # Later maps are not stopped.
     assert map_threads(lambda _: check_stopped(), range(4), n_jobs=n_jobs) == [None] * 4
-
-
-def test_an_error_is_raised_while_an_earlier_part_is_running():
-    endless = Endless()
-    with pytest.raises(RuntimeError, match="broken"):
-        map_threads(lambda call: call(0), [endless.work, endless.break_while_it_runs], n_jobs=2)
-    assert endless.stopped == [0]
 
 
 @pytest.mark.parametrize("how", ["the iterator is closed", "own fails", "the progress fails"])
@@ -230,13 +214,3 @@ def test_a_thread_that_waits_holds_nothing():
         time.sleep(0.01)
     assert not any(reference() for reference in alive)
     results.close()
-
-
-def test_a_process_with_an_unfinished_map_ends():
-    program = """
-from slts.execution import ThreadRunner
-results = ThreadRunner(2).map(lambda part, *_: part, range(100))
-assert next(results) == 0
-"""
-    command = [sys.executable, "-c", program]
-    assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0

@@ -16,7 +16,6 @@ from slts.execution import (
     map_threads,
     one_blas_thread,
     thread_count,
-    threads,
     use_fit_threads,
 )
 
@@ -107,20 +106,6 @@ def test_limits_that_overlap_in_any_order_restore_the_first_number(in_threads, f
     # This thread may set them again, although others were the last to do so.
     with threadpool_limits(3, user_api="blas"):
         assert blas_threads() == {3}
-
-
-def test_an_interrupt_while_blas_is_limited_restores_the_threads(monkeypatch):
-    set_threads = threads._set_blas_threads
-
-    def interrupted(numbers):
-        monkeypatch.undo()
-        set_threads(numbers)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(threads, "_set_blas_threads", interrupted)
-    with pytest.raises(KeyboardInterrupt), one_blas_thread():
-        pass
-    assert blas_threads() == {2}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
