@@ -1,5 +1,7 @@
 """A small problem that is easy to learn, written in several forms."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,6 @@ def draw(n_series, seed):
 @pytest.fixture(scope="session")
 def problem(tmp_path_factory):
     """Folder with train and test data in every form; returns form -> (train, test)."""
-    pytest.importorskip("pyarrow")
     pytest.importorskip("pyarrow")
     from tests.files.forms import write_form
 
@@ -47,14 +48,35 @@ def model(problem, tmp_path_factory):
     return path
 
 
+class Runner:
+    """Runs command lines."""
+
+    def __init__(self, capsys):
+        self.capsys = capsys
+
+    def __call__(self, *arguments):
+        """Return exit code, output and messages."""
+        self.capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return code, *self.capsys.readouterr()
+
+    def ok(self, *arguments):
+        """Return output and messages of a command that succeeds."""
+        code, output, messages = self(*arguments)
+        assert code == 0, messages
+        return output, messages
+
+    def json(self, *arguments):
+        """Return the parsed output of a command that succeeds."""
+        return json.loads(self.ok(*arguments, "--json")[0])
+
+    def error(self, *arguments, code=1):
+        """Return the messages of a command that fails and prints nothing else."""
+        found, output, messages = self(*arguments)
+        assert (found, output) == (code, ""), messages
+        return messages
+
+
 @pytest.fixture
 def run(capsys):
-    """Run a command line; return exit code, output and messages."""
-
-    def call(*arguments):
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        found = capsys.readouterr()
-        return code, found.out, found.err
-
-    return call
+    return Runner(capsys)

@@ -33,13 +33,10 @@ def table(text):
 def test_from_data_to_predictions_and_back(form, problem, tmp_path, run):
     train, test = problem[form]
     path, out = tmp_path / "m.slts", tmp_path / "p.csv"
-    code, output, messages = run(
-        "fit", train, "--model", path, "--method", "slts", "--test", test
-    )  # fmt: skip
-    assert code == 0, messages
+    output, _ = run.ok("fit", train, "--model", path, "--method", "slts", "--test", test)
     assert "trained on 45 series (3 channels, 3 classes)" in output
     assert "accuracy 100.0% (30 of 30; 95% interval 88.4% to 100.0%)" in output
-    assert run("predict", path, test, "--out", out)[0] == 0
+    run.ok("predict", path, test, "--out", out)
     X, y, ids = draw(30, 1)
     rows = table(out.read_text())
     assert [row["prediction"] for row in rows] == y.tolist()
@@ -49,14 +46,12 @@ def test_from_data_to_predictions_and_back(form, problem, tmp_path, run):
         assert [row["id"].removesuffix(".csv") for row in rows] == ids.tolist()
     chances = np.array([[float(row[f"p_{c}"]) for c in ("high", "low", "mid")] for row in rows])
     assert np.allclose(chances, slts.load(path).predict_proba(X), rtol=1e-5)
-    code, output, _ = run("evaluate", path, test, "--json")
-    assert code == 0
-    found = json.loads(output)
+    found = run.json("evaluate", path, test)
     assert found["accuracy"] == found["balanced_accuracy"] == 1.0
     assert found["confusion"] == [[10, 0, 0], [0, 10, 0], [0, 0, 10]]
     assert found["certificate"]["headline"] == "hold-out error"
-    assert run("explain", path, test, "--series", "3")[0] == 0
-    assert run("certify", path, test, "--delta", "0.01")[0] == 0
+    run.ok("explain", path, test, "--series", "3")
+    run.ok("certify", path, test, "--delta", "0.01")
 
 
 def test_guesses_are_printed_unless_quiet(problem, model, tmp_path, run):
@@ -90,11 +85,7 @@ def test_guesses_are_printed_unless_quiet(problem, model, tmp_path, run):
 def test_every_method_trains_and_says_what_it_chose(method, chosen, problem, tmp_path, run):
     train, test = problem[".parquet"]
     path = tmp_path / "m.slts"
-    code, output, messages = run(
-        "fit", train, "--model", path, "--test", test, "--json", "--method", *method.split()
-    )  # fmt: skip
-    assert code == 0, messages
-    found = json.loads(output)
+    found = run.json("fit", train, "--model", path, "--test", test, "--method", *method.split())
     assert found["held_out"]["accuracy"] > 0.9
     assert found["classes"] == ["high", "low", "mid"]
     assert found["columns"] == "id=recording, time=t, label=speaker, channels=c1..c3"
@@ -109,26 +100,25 @@ def test_every_method_trains_and_says_what_it_chose(method, chosen, problem, tmp
         assert found["chosen"]["C"] == model.C_
     if method.startswith("local"):
         assert found["chosen"].get("n_phases", 2) == model.model_.aligned[0].n_phases
-    assert run("predict", path, test, "--quiet")[0] == 0
+    run.ok("predict", path, test, "--quiet")
 
 
 def test_predictions_in_every_form(problem, model, tmp_path, run, monkeypatch):
     _, test = problem[".parquet"]
     X, y, ids = draw(30, 1)
     expected = slts.load(model).predict_proba(X)
-    code, output, _ = run("predict", model, test, "--quiet", "--batch-size", "7")
-    assert code == 0
+    output, _ = run.ok("predict", model, test, "--quiet", "--batch-size", "7")
     assert [row["prediction"] for row in table(output)] == y.tolist()
     out = tmp_path / "p.jsonl"
-    assert run("predict", model, test, "--out", out, "--batch-size", "7")[0] == 0
+    run.ok("predict", model, test, "--out", out, "--batch-size", "7")
     entries = [json.loads(line) for line in out.read_text().splitlines()]
     assert [entry["id"] for entry in entries] == ids.tolist()
     assert entries[3]["probabilities"]["high"] == pytest.approx(expected[3, 0])
-    _, output, _ = run("predict", model, test, "--json", "--quiet")
+    output, _ = run.ok("predict", model, test, "--json", "--quiet")
     assert [json.loads(line) for line in output.splitlines()] == entries
     out = tmp_path / "p.parquet"
-    code, output, _ = run("predict", model, test, "--out", out, "--batch-size", "7", "--json")
-    assert json.loads(output)["predicted"] == {"high": 10, "low": 10, "mid": 10}
+    counts = run.json("predict", model, test, "--out", out, "--batch-size", "7")["predicted"]
+    assert counts == {"high": 10, "low": 10, "mid": 10}
     found = pq.read_table(out)
     assert found.column_names == ["id", "prediction", "p_high", "p_low", "p_mid"]
     assert np.allclose(found["p_low"].to_numpy(), expected[:, 1])
@@ -139,8 +129,7 @@ def test_standard_input_and_output(model, run, monkeypatch):
     X, y, ids = draw(30, 1)
     text = csv_text(long_table(X, y, ids, label=False))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    code, output, messages = run("predict", model, "-")
-    assert code == 0
+    output, messages = run.ok("predict", model, "-")
     assert [row["prediction"] for row in table(output)] == y.tolist()
     assert messages == "columns: id=recording, time=t, channels=c1..c3\n"
 
@@ -152,9 +141,9 @@ def test_the_reader_of_a_fifo_gets_the_predictions(problem, model, tmp_path, run
     reader = threading.Thread(target=lambda: found.append(fifo.read_text()), daemon=True)
     reader.start()
     _, test = problem[".parquet"]
-    assert run("predict", model, test, "--out", fifo, "--quiet")[0] == 0
+    run.ok("predict", model, test, "--out", fifo, "--quiet")
     reader.join(20)
-    _, output, _ = run("predict", model, test, "--out", "/dev/stdout", "--quiet")
+    output, _ = run.ok("predict", model, test, "--out", "/dev/stdout", "--quiet")
     assert len(table(output)) == 30
     assert table(found[0]) == table(output)
     assert fifo.is_fifo()
@@ -170,8 +159,7 @@ def test_channels_are_taken_by_the_names_of_the_model(problem, model, tmp_path, 
     assert "channels=c1..c3, not used: extra" in messages
     renamed = shuffled.rename_columns(["z", "recording", "x", "t", "speaker", "y"])
     path.write_text(csv_text(renamed))
-    code, _, messages = run("evaluate", model, path)
-    assert code == 1
+    messages = run.error("evaluate", model, path)
     assert "no column 'c1', a channel of the model" in messages
     code, output, messages = run("evaluate", model, path, "--channels", "x,y,z", "--json")
     assert json.loads(output)["accuracy"] == 1.0
@@ -190,16 +178,14 @@ def test_labels_are_matched_by_their_text(tmp_path, run):
     np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=numbers)
     slts.datasets.write_ts(tmp_path / "b.ts", X, numbers)
     path = tmp_path / "m.slts"
-    assert run("fit", tmp_path / "a.npz", "--model", path, "--method", "slts")[0] == 0
-    code, output, messages = run("evaluate", path, tmp_path / "b.ts", "--json")
-    assert code == 0
+    run.ok("fit", tmp_path / "a.npz", "--model", path, "--method", "slts")
+    output, messages = run.ok("evaluate", path, tmp_path / "b.ts", "--json")
     assert json.loads(output)["accuracy"] == 1.0
     # Training series give no certificate.
     assert "no certificate" in messages
     assert json.loads(output)["certificate"] is None
     np.savez(tmp_path / "c.npz", values=X.values, offsets=X.offsets, y=numbers + 0.5)
-    code, _, messages = run("evaluate", path, tmp_path / "c.npz")
-    assert code == 1
+    messages = run.error("evaluate", path, tmp_path / "c.npz")
     assert "label 0.5 is not a class of the model" in messages
 
 
@@ -217,15 +203,14 @@ def test_the_label_need_not_be_named_again(suffix, tmp_path, run):
             pq.write_table(table, paths[-1])
     (train, test), model = paths, tmp_path / "m.slts"
     told = ("--label", "speaker", "--channels", "c1..c3")
-    assert run("fit", train, "--model", model, "--method", "1nn", *told)[0] == 0
+    run.ok("fit", train, "--model", model, "--method", "1nn", *told)
     for command in ("evaluate", "certify"):
         expected = run(command, model, test, "--json", *told)
         found = run(command, model, test, "--json")
         assert found == expected
         assert found[0] == 0, found[2]
         assert "label=speaker, channels=c1..c3, not used: fold" in found[2]
-    code, _, messages = run("report", model, test, "--out", tmp_path / "report.html")
-    assert code == 0
+    _, messages = run.ok("report", model, test, "--out", tmp_path / "report.html")
     assert "label=speaker" in messages
 
 
@@ -248,10 +233,7 @@ def test_test_data_are_read_before_the_training(problem, tmp_path, run, monkeypa
         (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}. Its columns are"),
         (narrow, f"narrow.npz has 2 channels, but {train_file} has 3"),
     ):
-        code, _, messages = run(
-            "fit", train_file, "--model", tmp_path / "m.slts", "--test", other
-        )  # fmt: skip
-        assert code == 1
+        messages = run.error("fit", train_file, "--model", tmp_path / "m.slts", "--test", other)
         assert message in messages
 
 
@@ -275,41 +257,37 @@ def test_what_is_read_is_never_overwritten(problem, model, tmp_path, run):
         ["predict", model, data, "--out", data],
         ["predict", model, data, "--out", link],
         ["predict", model, folder, "--out", folder / "a.csv"],
+        ["predict", model, folder / "*.csv", "--out", folder / "a.csv"],
         ["report", page, "--out", page],
         ["explain", picture, data, "--plot", picture],
         ["fit", named, "--model", named],
         ["fit", data, "--test", named, "--model", named],
     ):
-        code, _, messages = run(*arguments)
-        assert code == 1, arguments
+        messages = run.error(*arguments)
         assert "would overwrite" in messages
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     # Files that the command does not read are overwritten.
-    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
-    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+    run.ok("predict", model, data, "--out", tmp_path / "p.csv")
+    run.ok("predict", model, data, "--out", tmp_path / "p.csv")
 
 
 def test_explanations_sum_to_the_score(problem, model, tmp_path, run):
     pytest.importorskip("matplotlib")
     _, test = problem[".csv"]
-    code, output, _ = run("explain", model, test, "--series", "r004", "--json", "--quiet")
-    assert code == 0
-    found = json.loads(output)
+    found = run.json("explain", model, test, "--series", "r004", "--quiet")
     assert found["predicted"] == "low"
     assert found["channels"] == ["c1", "c2", "c3"]
     terms = np.array(found["contributions"])
     assert np.allclose(terms.sum(axis=(1, 2)) + found["offset"], found["decision"])
     assert sum(found["probabilities"].values()) == pytest.approx(1.0)
     picture = tmp_path / "why.png"
-    code, output, _ = run("explain", model, test, "--series", "4", "--plot", picture, "--top", "2")
-    assert code == 0
+    output, _ = run.ok("explain", model, test, "--series", "4", "--plot", picture, "--top", "2")
     assert output.startswith("series r004: predicted low\n")
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert run("explain", model, test, "--series", "4", "--class", "mid")[0] == 0
+    run.ok("explain", model, test, "--series", "4", "--class", "mid")
     neighbours = tmp_path / "m.slts"
-    assert run("fit", test, "--model", neighbours, "--method", "1nn")[0] == 0
-    code, _, messages = run("explain", neighbours, test)
-    assert code == 1
+    run.ok("fit", test, "--model", neighbours, "--method", "1nn")
+    messages = run.error("explain", neighbours, test)
     assert "OneNNClassifier cannot be explained" in messages
 
 
@@ -317,13 +295,12 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     train, test = problem[".csv"]
     path = tmp_path / "m.slts"
     few = ("--param", "n_snippets=300")
-    assert run("fit", train, "--model", path, "--method", "local", *few)[0] == 0
-    _, output, _ = run("explain", path, test, "--json")
-    found = json.loads(output)
+    run.ok("fit", train, "--model", path, "--method", "local", *few)
+    found = run.json("explain", path, test)
     landmarks, snippets = (np.array(found[f"by_{kind}"]) for kind in ("landmark", "snippet"))
     total = found["intercept"] + landmarks.sum(axis=1) + snippets.sum(axis=1)
     assert np.allclose(total, found["decision"])
-    _, output, _ = run("explain", path, test, "--top", "2")
+    output, _ = run.ok("explain", path, test, "--top", "2")
     _, listed = output.split("snippet\tnumber of steps where it occurs\tcontribution\n")
     values = [float(line.split("\t")[2]) for line in listed.splitlines()]
     own = snippets[found["classes"].index(found["explained"])]
@@ -348,7 +325,7 @@ def test_printed_contributions_add_up(problem, model, run):
     """To the last digit, for every series; two of three channels leave one other."""
     _, test = problem[".csv"]
     for series in range(12):
-        _, output, _ = run("explain", model, test, "--series", series, "--top", "2")
+        output, _ = run.ok("explain", model, test, "--series", series, "--top", "2")
         assert "\n1 other\t" in output
         found = re.search(r"decision value (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
         score, offset, total = map(float, found.groups())
@@ -368,16 +345,15 @@ def test_printed_contributions_add_up(problem, model, run):
 def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
     (train, test), path = problem[".csv"], tmp_path / "m.slts"
     fit = ["fit", train, "--model", path, "--method", "slts", "--no-digests"]
-    code, output, messages = run(*fit, "--test", train)
-    assert code == 0
+    output, messages = run.ok(*fit, "--test", train)
     assert "on series that are not held out: accuracy" in output
     assert messages.count("warning: 45 of 45 series are copies of training series") == 1
     assert slts.load(path).training_digests_ is None
-    code, output, messages = run(*fit[:-1], "--test", test)
+    _, output, messages = run(*fit[:-1], "--test", test)
     assert "on held-out series: accuracy" in output
     assert "copies" not in messages
     assert len(slts.load(path).training_digests_) == 45
-    code, output, messages = run("evaluate", path, train, "--json")
+    _, output, messages = run("evaluate", path, train, "--json")
     assert "warning: 45 of 45 series are copies of training series" in messages
     assert json.loads(output)["n_training_copies"] == 45
     _, _, messages = run("report", path, train, "--out", tmp_path / "r.html")
@@ -399,15 +375,14 @@ def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
         warnings.simplefilter("default")
         _, _, messages = run("fit", tmp_path / "a.npz", "--model", path, "--method", "1nn")
     assert messages.count("is read as series of 9 channels and 2 steps") == 1
-    assert run("predict", path, tmp_path / "a.npz")[0] == 0
-    code, _, messages = run("predict", path, tmp_path / "swapped.npz")
-    assert code == 1
+    run.ok("predict", path, tmp_path / "a.npz")
+    messages = run.error("predict", path, tmp_path / "swapped.npz")
     assert "but the model has 9. Arrays are (n, channels, time)" in messages
     # One series as long as there are channels says nothing about the axes.
     np.savez(tmp_path / "ragged.npz", values=np.zeros((12, 2)), offsets=[0, 9, 12])
     _, _, messages = run("predict", path, tmp_path / "ragged.npz")
     assert "ragged.npz has 2 channels, but the model has 9\n" in messages
-    code, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
+    _, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
     assert "swapped.npz has no labels. A table has them in a column (--label" in messages
 
 
@@ -415,7 +390,7 @@ def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):
     train, _ = problem[".csv"]
     for options, expected in (([], True), (["--no-identifiers"], False)):
         path = tmp_path / f"m{len(options)}.slts"
-        assert run("fit", train, "--model", path, "--method", "slts", *options)[0] == 0
+        run.ok("fit", train, "--model", path, "--method", "slts", *options)
         names = re.findall(rb'"r0\d\d\\?"', path.read_bytes())
         assert bool(names) == expected
 
@@ -431,7 +406,7 @@ def test_a_report_is_named_after_its_data(problem, model, tmp_path, run):
         # A word of a command line that is not UTF-8.
         ([data, "--title", "Mine\udcff"], "Mine?"),
     ):
-        assert run("report", model, *options, "--out", page)[0] == 0
+        run.ok("report", model, *options, "--out", page)
         text = page.read_text(encoding="utf-8")
         assert f"<h1>{title}</h1>" in text
         page.unlink()
@@ -445,8 +420,7 @@ def test_times_are_explained_as_precisely_as_neighbours_need_it(model, tmp_path,
     for times, form in ((seconds, r"0(\.\d\d?)?"), (dates, r"2024-05-01T10:00:00\.\d{3}")):
         rows = [f"a,{t},{x[0]},{x[1]},{x[2]}" for t, x in zip(times, X.values, strict=True)]
         (tmp_path / "data.csv").write_text("\n".join(["id,time,c1,c2,c3", *rows]))
-        code, output, messages = run("explain", model, tmp_path / "data.csv")
-        assert code == 0, messages
+        output, _ = run.ok("explain", model, tmp_path / "data.csv")
         _, listed = output.split("step\ttime\tcontribution\n")
         shown = [line.split("\t")[1] for line in listed.splitlines()[:5]]
         assert all(re.fullmatch(form, time) for time in shown), shown
@@ -457,20 +431,18 @@ def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
     two = y != "mid"
     data, path = tmp_path / "data.csv", tmp_path / "m.slts"
     data.write_text(csv_text(long_table(X[two], y[two], ids[two])))
-    assert run("fit", data, "--model", path, "--method", "slts")[0] == 0
+    run.ok("fit", data, "--model", path, "--method", "slts")
     for name, other in (("high", "low"), ("low", "high")):
         series = ids[y == name][0]
-        code, output, _ = run("explain", path, data, "--series", series, "--json")
-        found = json.loads(output)
-        assert (code, found["predicted"], found["explained"]) == (0, name, name)
+        found = run.json("explain", path, data, "--series", series)
+        assert found["predicted"] == found["explained"] == name
         assert found["classes"] == ["high", "low"]
         scores = dict(zip(found["classes"], found["decision"], strict=True))
         assert scores[name] > 0 > scores[other] == -scores[name]
         terms = np.array(found["contributions"])
         assert np.allclose(terms.sum(axis=(1, 2)) + found["offset"], found["decision"])
         for chosen, against in ((name, other), (other, name)):
-            code, output, _ = run("explain", path, data, "--series", series, "--class", chosen)
-            assert code == 0
+            output, _ = run.ok("explain", path, data, "--series", series, "--class", chosen)
             score = f"{scores[chosen]:.4f}"
             assert f"class {chosen}, against {against}: decision value {score} = offset" in output
             assert f"\n{chosen}\t{score}\t" in output
@@ -494,8 +466,7 @@ def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
     ],
 )
 def test_a_wrong_command_line_is_2(arguments, message, run):
-    code, _, messages = run(*arguments)
-    assert code == 2
+    messages = run.error(*arguments, code=2)
     # The message comes in a frame, broken into lines.
     assert message in " ".join(messages.replace("│", " ").split())
 
@@ -534,11 +505,9 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
         (["fit", train, "--model", fresh, "--method", "slts-cv", "--param", "cv=1"], "'cv'"),
     ):
-        code, output, messages = run(*arguments)
-        assert code == 1, messages
+        messages = run.error(*arguments)
         assert message in messages
         assert "Traceback" not in messages
-        assert output == ""
     assert not fresh.exists()
 
 
@@ -558,12 +527,10 @@ def walks(folder, **columns):
 def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
     path, out = tmp_path / "m.slts", ["--method", "bbs", "--model"]
     columns = {"gait": lambda i: ["walk", "run"][i % 2], "code": lambda i: i % 2}
-    code, output, messages = run("fit", walks(tmp_path, **columns), *out, path)
-    assert code == 0, messages
+    output, messages = run.ok("fit", walks(tmp_path, **columns), *out, path)
     assert "channels=x, not used, constant in every series: code" in messages
     assert "(1 channel, 2 classes)" in output
-    code, _, messages = run("fit", walks(tmp_path, code=columns["code"]), *out, path)
-    assert code == 1
+    messages = run.error("fit", walks(tmp_path, code=columns["code"]), *out, path)
     text = "has no label column: name it with --label. It may be --label code. Unused columns: code"
     assert messages.rstrip().endswith(text)
     _, _, messages = run("fit", walks(tmp_path), *out, path)
@@ -575,7 +542,7 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
 
 def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, tmp_path, run):
     path, (train, _) = tmp_path / "m.slts", problem[".npz"]
-    assert run("fit", train, "--model", path, "--method", "1nn")[0] == 0
+    run.ok("fit", train, "--model", path, "--method", "1nn")
     csv = walks(tmp_path, gait=lambda i: ["high", "low", "mid"][i % 3])
     _, _, messages = run("predict", path, csv)
     assert "has 1 channel, but the model has 3: name as many with --chan" in messages
@@ -594,8 +561,7 @@ def test_channels_of_other_names_in_an_array_file_are_warned_about(model, tmp_pa
     X, y, _ = draw(30, 1)
     names = {"channel_names": ["p", "q", "r"]}
     np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=y, **names)
-    code, _, messages = run("predict", model, tmp_path / "a.npz", "--quiet")
-    assert code == 0, messages
+    _, messages = run.ok("predict", model, tmp_path / "a.npz", "--quiet")
     text = "Warning: X has channels p,q,r, but SLTSClassifier was fitted on c1..c3"
     assert messages.count(text) == 1
 
@@ -606,12 +572,10 @@ def test_columns_that_are_used_by_position_are_said_to_be(problem, tmp_path, run
     np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=y)
     by_position = "channels=c1..c3; channels are in this order, because {} has no names for them"
     arguments = ["fit", tmp_path / "a.npz", "--model", path, "--method", "1nn", "--test", table]
-    code, _, messages = run(*arguments)
-    assert code == 0, messages
+    _, messages = run.ok(*arguments)
     assert by_position.format(tmp_path / "a.npz") in messages
     for command in ("predict", "evaluate"):
-        code, _, messages = run(command, path, table)
-        assert code == 0, messages
+        _, messages = run.ok(command, path, table)
         assert messages.count(by_position.format("the model")) == 1
 
 
@@ -619,11 +583,9 @@ def test_columns_that_are_used_by_position_are_said_to_be(problem, tmp_path, run
 def test_jobs_are_those_of_python(jobs, problem, tmp_path, run):
     train, _ = problem[".npz"]
     arguments = ["fit", train, "--model", tmp_path / "m.slts", "--method", "1nn"]
-    code, _, messages = run(*arguments, "--jobs", jobs, "--verbose")
-    assert code == 0, messages
+    _, messages = run.ok(*arguments, "--jobs", jobs, "--verbose")
     assert f"n_jobs={jobs}" in messages
-    code, _, messages = run(*arguments, "--jobs", 0)
-    assert code == 2
+    messages = run.error(*arguments, "--jobs", 0, code=2)
     assert "-1 for all processors, got 0" in " ".join(messages.replace("│", "").split())
 
 
@@ -642,14 +604,12 @@ def test_files_of_the_archives_and_a_folder_per_class(form, tmp_path, run):
             path = data / ["slow", "fast"][i % 2] / f"{i}.csv"
             path.write_text("\n".join(["x", *map(str, x.tolist())]))
     model = tmp_path / "m.slts"
-    code, output, messages = run("fit", data, "--model", model, "--param", "n_snippets=100")
-    assert code == 0, messages
+    output, messages = run.ok("fit", data, "--model", model, "--param", "n_snippets=100")
     detected = "label=0, one series per row, steps=1..20" if form == "tsv" else "label=(folder)"
     assert detected in messages
-    code, output, messages = run("evaluate", model, data, "--json")
-    assert code == 0, messages
+    output, messages = run.ok("evaluate", model, data, "--json")
     assert json.loads(output)["accuracy"] > 0.9
-    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+    run.ok("predict", model, data, "--out", tmp_path / "p.csv")
 
 
 def test_a_model_knows_the_layout_and_the_label_of_a_wide_file(tmp_path, run):
@@ -661,25 +621,22 @@ def test_a_model_knows_the_layout_and_the_label_of_a_wide_file(tmp_path, run):
     # Two of three classes, one after the other.
     by_class.write_text("\n".join([names, *rows[::3], *rows[1::3]]))
     fit = ["fit", mixed, "--label", "fault", "--model", model, "--method", "bbs"]
-    assert run(*fit)[0] == 0
+    run.ok(*fit)
     assert slts.load(model).label_column_ == "fault"
     for command in ("predict", "evaluate"):
-        code, _, messages = run(command, model, by_class)
-        assert code == 0, messages
+        _, messages = run.ok(command, model, by_class)
         assert "label=fault, one series per row, steps=v0..v9" in messages
 
 
 def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
     data = walks(tmp_path, gait=lambda i: ["walk", "run"][i % 2])
     fit = ["fit", data, "--method", "bbs", "--model", tmp_path / "m.slts", "--json"]
-    assert run(*fit)[0] == 0
+    run.ok(*fit)
     assert slts.load(tmp_path / "m.slts").n_steps_in_ == 240
-    code, _, messages = run(*fit, "--every", "0.5")
-    assert code == 0, messages
+    _, messages = run.ok(*fit, "--every", "0.5")
     assert "time=t (every 0.5)" in messages
     assert slts.load(tmp_path / "m.slts").n_steps_in_ == 24 * 19
-    code, _, messages = run(*fit, "--every", "20ms")
-    assert code == 1
+    messages = run.error(*fit, "--every", "20ms")
     assert f"{data}: --every (every=) must be a number such as 0.02" in messages
 
 
@@ -688,29 +645,27 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     X, _, _ = draw(30, 1)
     expected = slts.prediction_sets(slts.load(model)).predict(X, 0.2)
     labels = [row.tolist() for row in expected.labels]
-    code, output, messages = run("predict", model, test, "--alpha", "0.2", "--batch-size", "7")
-    assert code == 0
+    output, messages = run.ok("predict", model, test, "--alpha", "0.2", "--batch-size", "7")
     rows = table(output)
     assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
     assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
     assert [row["set_flag"] for row in rows] == expected.flags
     assert messages.count("About 80% of the sets contain the true class. This is an estimate") == 1
-    _, output, _ = run("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
+    output, _ = run.ok("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
     assert [json.loads(line)["set"] for line in output.splitlines()] == labels
     out = tmp_path / "p.parquet"
-    _, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", out, "--json")
+    counts = run.json("predict", model, test, "--alpha", "0.2", "--out", out)["sets"]
+    assert sum(counts.values()) == 30
     found = pq.read_table(out)
     assert found["set"].to_pylist() == labels
     assert found["set_flag"].to_pylist() == expected.flags
-    assert sum(json.loads(output)["sets"].values()) == 30
-    code, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", tmp_path / "p.csv")
+    output, _ = run.ok("predict", model, test, "--alpha", "0.2", "--out", tmp_path / "p.csv")
     assert re.search(r"\d+ empty, \d+ single, \d+ several", output)
 
 
 @pytest.mark.parametrize("alpha", ["0", "1", "-2", "nan"])
 def test_alpha_is_between_0_and_1(alpha, problem, model, run):
-    code, _, messages = run("predict", model, problem[".parquet"][1], "--alpha", alpha)
-    assert code == 2
+    messages = run.error("predict", model, problem[".parquet"][1], "--alpha", alpha, code=2)
     assert "between 0 and 1" in messages
 
 
@@ -718,8 +673,7 @@ def test_a_model_without_held_out_decisions_has_no_sets(problem, tmp_path, run):
     X, y, _ = draw(30, 1)
     path, test = tmp_path / "m.slts", problem[".parquet"][1]
     slts.save(slts.BBSClassifier(9, calibration_cv=None, random_state=0).fit(X, y), path)
-    code, _, messages = run("predict", path, test, "--alpha", "0.1")
-    assert code == 1
+    messages = run.error("predict", path, test, "--alpha", "0.1")
     assert "no decisions for held-out series" in messages
 
 
@@ -752,8 +706,7 @@ def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
         ["explain", model, data, "--series", "3"],
         ["report", model, data, "--out", tmp_path / "r.html"],
     ):
-        code, output, messages = run(*command, *(["--json"] if command[0] == "fit" else []))
-        assert code == 0, messages
+        output, messages = run.ok(*command, *(["--json"] if command[0] == "fit" else []))
         assert messages.count("missing values") == 1
         assert message in messages
         if command[0] == "fit":
@@ -768,13 +721,11 @@ def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path,
     table = long_table(X, machines, ids)
     table = table.rename_columns([n.replace("speaker", "machine") for n in table.column_names])
     (tmp_path / "data.csv").write_text(csv_text(table))
-    code, _, messages = run("evaluate", model, tmp_path / "data.csv")
-    assert code == 1
+    messages = run.error("evaluate", model, tmp_path / "data.csv")
     assert "no column that holds the classes of the model ('high', 'low', 'mid')" in messages
     assert "may be" not in messages
     page = tmp_path / "r.html"
-    code, _, messages = run("report", model, tmp_path / "data.csv", "--out", page)
-    assert code == 0, messages
+    _, messages = run.ok("report", model, tmp_path / "data.csv", "--out", page)
     assert "holds the classes of the model: the report has no accuracy" in messages
 
 
@@ -782,17 +733,16 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     train, test = problem[".csv"]
     model = tmp_path / "m.slts"
     command = ["fit", train, "--model", model, "--method", "bbs", "--param", "n_landmarks=9"]
-    assert run(*command, "--every", "2")[0] == 0
-    code, output, messages = run("predict", model, test)
-    assert code == 0, messages
+    run.ok(*command, "--every", "2")
+    output, messages = run.ok("predict", model, test)
     assert "time=t (every 2)" in messages
     assert output == run("predict", model, test, "--every", "2")[1]
     assert "time=t (every 2)" in run("evaluate", model, test)[2]
     assert "the model was" not in run("predict", model, test, "--every", "2.0")[2]
-    code, other, messages = run("predict", model, test, "--every", "1")
+    _, other, messages = run("predict", model, test, "--every", "1")
     assert other != output
     assert "the model was trained on a time grid with steps of 2" in messages
-    code, _, messages = run("evaluate", model, test, "--every", "1")
+    _, _, messages = run("evaluate", model, test, "--every", "1")
     # One message, not one of the command and one of the model.
     assert messages.count("the model was") == 1
     assert "but the model was fitted with every=2: use --every 2" in messages
@@ -806,11 +756,9 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
 def test_a_bad_cell_stops_or_is_skipped(cell, model, tmp_path, run):
     data = tmp_path / "data.csv"
     _, y, ids = gappy(data, run, cell=cell)
-    code, output, messages = run("predict", model, data)
-    assert (code, output) == (1, "")
+    messages = run.error("predict", model, data)
     assert "c2" in messages
-    code, output, messages = run("predict", model, data, "--on-error", "skip")
-    assert code == 0
+    output, messages = run.ok("predict", model, data, "--on-error", "skip")
     rows = table(output)
     assert [row["id"] for row in rows] == ids.tolist()
     assert rows[3]["prediction"] == rows[3]["p_low"] == ""
@@ -819,12 +767,12 @@ def test_a_bad_cell_stops_or_is_skipped(cell, model, tmp_path, run):
     assert [rows[k]["prediction"] for k in others] == y[others].tolist()
     assert {rows[k]["error"] for k in others} == {""}
     assert "skipped 1 of 12 series" in messages
-    code, output, _ = run("predict", model, data, "--on-error", "skip", "--json")
+    output, _ = run.ok("predict", model, data, "--on-error", "skip", "--json")
     entries = [json.loads(line) for line in output.splitlines()]
     assert entries[3]["prediction"] is None
     assert entries[3]["error"] == rows[3]["error"]
     out = tmp_path / "p.parquet"
-    assert run("predict", model, data, "--on-error", "skip", "--out", out)[0] == 0
+    run.ok("predict", model, data, "--on-error", "skip", "--out", out)
     assert pq.read_table(out)["prediction"].to_pylist()[2:5] == [y[2], None, y[4]]
 
 
@@ -846,8 +794,7 @@ def test_bad_series_of_sources_without_columns_are_skipped(model, tmp_path, run)
     }
     for name, reason in reasons.items():
         assert run("predict", model, tmp_path / name)[0] == 1
-        code, output, messages = run("predict", model, tmp_path / name, "--on-error", "skip")
-        assert code == 0, messages
+        output, _ = run.ok("predict", model, tmp_path / name, "--on-error", "skip")
         errors = [row["error"] for row in table(output)]
         assert errors == ["", "", "", reason, "the series has no values", ""]
 
@@ -856,20 +803,19 @@ def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
     data, out = tmp_path / "data.csv", tmp_path / "p.parquet"
     gappy(data, run, cell="oops")
     command = ["predict", model, data, "--on-error", "skip", "--alpha", "0.2"]
-    code, output, messages = run(*command, "--batch-size", "1")
-    assert code == 0, messages
+    output, _ = run.ok(*command, "--batch-size", "1")
     rows = table(output)
     assert list(rows[3])[-4:] == ["set", "set_size", "set_flag", "error"]
     assert rows[3]["set"] == rows[3]["set_size"] == rows[3]["set_flag"] == ""
     assert rows[3]["error"]
     others = [row for k, row in enumerate(rows) if k != 3]
     assert {row["set_flag"] for row in others} <= {"single", "several", "empty"}
-    code, output, _ = run(*command, "--out", out, "--json")
+    counts = run.json(*command, "--out", out)["sets"]
+    assert sum(counts.values()) == 11
     found = pq.read_table(out)
     sets = found["set"].to_pylist()
     assert sets[3] is None
     assert ["|".join(row) for row in sets[:3] + sets[4:]] == [row["set"] for row in others]
-    assert sum(json.loads(output)["sets"].values()) == 11
-    assert run(*command, "--out", tmp_path / "one.parquet", "--batch-size", "1")[0] == 0
+    run.ok(*command, "--out", tmp_path / "one.parquet", "--batch-size", "1")
     names = ["set", "set_size", "set_flag", "error"]
     assert pq.read_table(tmp_path / "one.parquet", columns=names).equals(found.select(names))

@@ -1,6 +1,5 @@
 """The commands `demo` and `report`, and progress bars in a terminal."""
 
-import json
 import re
 
 import pytest
@@ -29,9 +28,7 @@ def test_the_demo_compares_with_the_paper_and_saves_the_model(
     reports = []
     monkeypatch.setattr(demo, "write_report", lambda *args, **options: reports.append(args))
     out = tmp_path / "demo"
-    code, output, messages = run("demo", "--out", out, "--json")
-    assert code == 0, messages
-    rows = {row["method"]: row for row in json.loads(output)["methods"]}
+    rows = {row["method"]: row for row in run.json("demo", "--out", out)["methods"]}
     assert list(rows) == ["1NN", "BBS", "SLTS", "local"]
     assert min(row["accuracy"] for row in rows.values()) > 0.8
     assert rows["1NN"]["landmarks"] == 68
@@ -48,8 +45,7 @@ def test_the_demo_prints_a_table_and_the_path_of_the_report_last(
     monkeypatch.setattr(demo, "_classifiers", lambda seed: classifiers)
     out = tmp_path / "demo"
     assert run("demo", "--out", out, "--quiet") == (0, "", "")
-    code, output, _ = run("demo", "--out", out)
-    assert code == 0
+    output, _ = run.ok("demo", "--out", out)
     header, *rows, line, model, page = output.splitlines()
     assert header.split("\t") == ["method", "accuracy %", "paper %", "series kept", "seconds"]
     cells = [row.split("\t") for row in rows]
@@ -68,8 +64,7 @@ def test_the_demo_prints_a_table_and_the_path_of_the_report_last(
 def test_the_demo_needs_a_folder(tmp_path, run):
     file = tmp_path / "file"
     file.touch()
-    code, _, messages = run("demo", "--out", file)
-    assert code == 1
+    messages = run.error("demo", "--out", file)
     assert "is not a folder" in messages
 
 
@@ -93,9 +88,8 @@ def test_a_report_with_and_without_data(problem, model, tmp_path, run):
     code, output, _ = run("report", model, "--out", out)
     assert (code, output) == (0, f"report: {out}\n")
     # The second report replaces the first.
-    code, output, messages = run("report", model, test, "--out", out, "--title", "Moods", "--json")
-    assert code == 0, messages
-    assert json.loads(output) == {"report": str(out), "bytes": out.stat().st_size}
+    written = run.json("report", model, test, "--out", out, "--title", "Moods")
+    assert written == {"report": str(out), "bytes": out.stat().st_size}
     page = out.read_text(encoding="utf-8")
     assert "Moods" in page
     assert "r004" in page

@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
@@ -57,8 +56,7 @@ def split_scans(monkeypatch):
 def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
     data, people = write(tmp_path / "data.csv")
     arguments = ["fit", data, "--model", tmp_path / "m.slts", *FEW, "--groups", "subject"]
-    code, output, messages = run(*arguments, "--test-size", "0.25")
-    assert code == 0, messages
+    output, messages = run.ok(*arguments, "--test-size", "0.25")
     ((rest, held_out),) = split_scans
     assert not rest & held_out
     assert rest | held_out == set(people)
@@ -68,8 +66,7 @@ def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
     assert (
         "(12 of 12); mean over 3 groups 100.0% (95% interval for a new group 29.2% to 100" in output
     )
-    code, output, _ = run(*arguments, "--test-size", "0.25", "--json")
-    found = json.loads(output)["held_out"]
+    found = run.json(*arguments, "--test-size", "0.25")["held_out"]
     assert (found["n"], found["n_groups"], found["group_accuracy"]) == (12, 3, 1.0)
     assert found["interval"] == list(group_accuracy_interval(1.0, 3))
 
@@ -81,8 +78,7 @@ def test_held_out_series_certify_the_model(tmp_path, run):
     arguments = ["fit", data, "--model", tmp_path / "m.slts", *FEW]
     for how in (["--test-size", "0.25"], ["--test", test]):
         output = run(*arguments, *how)[1]
-        code, measured, _ = run(*arguments, *how, "--json")
-        assert code == 0
+        measured, _ = run.ok(*arguments, *how, "--json")
         certificate = json.loads(measured)["certificate"]
         assert certificate["bounds"][0]["sentence"] in output
         assert "With confidence 95%, " in output
@@ -99,11 +95,10 @@ def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
     test, _ = write(tmp_path / "test.csv", seed=1)
     model = tmp_path / "m.slts"
     arguments = ["fit", train, "--model", model, *FEW, "--test", test]
-    code, _, messages = run(*arguments, "--groups", "subject")
-    assert code == 1
+    messages = run.error(*arguments, "--groups", "subject")
     assert "both have series of group 'p00' and 11 more groups. Accuracy on new groups" in messages
     assert not model.exists()
-    assert run(*arguments)[0] == 0
+    run.ok(*arguments)
     test.write_text(test.read_text().replace("p0", "q0").replace("p1", "q1"))
     assert "mean over 12 groups" in run(*arguments, "--groups", "subject")[1]
 
@@ -113,8 +108,7 @@ def test_cross_validation_predicts_every_series_once(groups, tmp_path, run, requ
     split_scans = request.getfixturevalue("split_scans") if groups else []
     data, people = write(tmp_path / "data.csv")
     path = tmp_path / "m.slts"
-    code, output, messages = run("fit", data, "--model", path, *FEW, "--cv", "4", *groups)
-    assert code == 0, messages
+    output, _ = run.ok("fit", data, "--model", path, *FEW, "--cv", "4", *groups)
     # The model that is saved learns from all series.
     assert "trained on 48 series" in output
     assert slts.load(path).n_series_in_ == 48
@@ -126,8 +120,7 @@ def test_cross_validation_predicts_every_series_once(groups, tmp_path, run, requ
         assert sorted(g for _, fold in split_scans for g in fold) == sorted(set(people))
         assert "mean over 12 groups" in output
     else:
-        code, output, _ = run("fit", data, "--model", path, *FEW, "--cv", "4", "--json")
-        found = json.loads(output)
+        found = run.json("fit", data, "--model", path, *FEW, "--cv", "4")
         assert (found["n_folds"], found["held_out"]["n"]) == (4, 48)
 
 
@@ -135,13 +128,11 @@ def test_folds_that_would_miss_a_class_are_fewer(tmp_path, run):
     labels = np.repeat(["a", "b", "c"], [30, 16, 2])
     data, _ = write(tmp_path / "data.csv", labels=labels)
     arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", "1nn"]
-    code, output, messages = run(*arguments, "--cv", "5")
-    assert code == 0, messages
+    output, messages = run.ok(*arguments, "--cv", "5")
     assert "--cv 5: only 2 folds, because a class has 2 series" in messages
     assert "cross-validation, 2 folds" in output
     data, _ = write(data, n_people=3)
-    code, _, messages = run(*arguments, "--cv", "5", "--groups", "subject")
-    assert code == 0, messages
+    _, messages = run.ok(*arguments, "--cv", "5", "--groups", "subject")
     assert "--cv 5: only 3 folds, because only 3 groups can be held out" in messages
 
 
@@ -155,12 +146,11 @@ def test_folds_that_would_miss_a_class_are_fewer(tmp_path, run):
 def test_without_test_data_the_accuracy_of_the_fit_is_printed(method, text, kind, tmp_path, run):
     data, _ = write(tmp_path / "data.csv")
     path = tmp_path / "m.slts"
-    code, output, messages = run("fit", data, "--model", path, "--method", method)
-    assert code == 0, messages
+    output, _ = run.ok("fit", data, "--model", path, "--method", method)
     assert text in output
     assert "95% interval" in output
-    _, output, _ = run("fit", data, "--model", path, "--method", method, "--json")
-    found, stored = json.loads(output)["validation"], slts.load(path).validation_
+    found = run.json("fit", data, "--model", path, "--method", method)["validation"]
+    stored = slts.load(path).validation_
     assert (found["kind"], found["n"], found["accuracy"]) == (
         kind, stored.n_series, pytest.approx(stored.accuracy),
     )  # fmt: skip
@@ -171,12 +161,11 @@ def test_a_leave_one_out_below_chance_is_explained(tmp_path, run, monkeypatch):
     """Labels without information and balanced classes can give 0%."""
     data, _ = write(tmp_path / "data.csv")
     arguments = "fit", data, "--model", tmp_path / "m.slts", "--method", "1nn"
-    _, output, _ = run(*arguments)
+    output, _ = run.ok(*arguments)
     assert "no better than guessing" not in output
     useless = {"kind": "leave-one-out", "n": 60, "right": 0, "accuracy": 0.0, "interval": [0, 0.06]}
     monkeypatch.setattr(fit_command, "validation_accuracy", lambda _: useless)
-    code, output, messages = run(*arguments)
-    assert code == 0, messages
+    output, _ = run.ok(*arguments)
     assert "leave-one-out: accuracy 0.0%" in output
     assert "no better than guessing" in output
 
@@ -184,9 +173,7 @@ def test_a_leave_one_out_below_chance_is_explained(tmp_path, run, monkeypatch):
 def test_groups_of_the_search_give_its_interval(tmp_path, run):
     data, _ = write(tmp_path / "data.csv")
     arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", "bbs-cv"]
-    code, output, messages = run(*arguments, "--groups", "subject", "--json")
-    assert code == 0, messages
-    found = json.loads(output)["validation"]
+    found = run.json(*arguments, "--groups", "subject")["validation"]
     assert (found["n_groups"], found["n"]) == (4, 16)
     assert found["interval"] == list(group_accuracy_interval(found["group_accuracy"], 4))
 
@@ -195,12 +182,10 @@ def test_groups_that_would_not_be_used_are_a_wrong_command_line(tmp_path, run):
     data, _ = write(tmp_path / "data.csv")
     for method in ("local", "1nn"):
         arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", method]
-        code, _, messages = run(*arguments, "--groups", "subject")
-        assert code == 2
+        messages = run.error(*arguments, "--groups", "subject", code=2)
         assert "does not hold out groups" in messages
         assert "--cv 5" in messages
-    code, _, messages = run(*arguments, "--cv", "3", "--test-size", "0.3")
-    assert code == 2
+    messages = run.error(*arguments, "--cv", "3", "--test-size", "0.3", code=2)
     assert "give --test-size or --cv, not both" in messages
 
 
@@ -210,19 +195,16 @@ def test_the_only_series_of_a_class_is_not_held_out(how, tmp_path, run):
     data, _ = write(tmp_path / "data.csv", labels=labels)
     path = tmp_path / "m.slts"
     arguments = ["fit", data, "--model", path, "--method", "1nn", *how]
-    code, _, messages = run(*arguments)
-    assert code == 0, messages
+    _, messages = run.ok(*arguments)
     assert "class 'odd' has one series: it is not held out" in messages
     assert slts.load(path).classes_.tolist() == ["a", "b", "odd"]
-    code, _, messages = run(*arguments, "--groups", "subject")
-    assert code == 0, messages
+    _, messages = run.ok(*arguments, "--groups", "subject")
     assert "class 'odd' has one group: it is not tested" in messages
 
 
 def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
     data, _ = write(tmp_path / "data.csv", count=3, n_people=3)
-    code, _, messages = run("fit", data, "--model", tmp_path / "m.slts", "--test-size", "0.3")
-    assert code == 1
+    messages = run.error("fit", data, "--model", tmp_path / "m.slts", "--test-size", "0.3")
     assert "No class has two distinct series, but --test-size needs one to learn from" in messages
 
 
@@ -238,39 +220,30 @@ def test_quiet_prints_nothing_where_a_file_is_written(tmp_path, run):
     # What was asked for on standard output is printed.
     assert run("predict", path, data, "--quiet")[1].startswith("id,prediction")
     assert run("evaluate", path, data, "--quiet")[1].startswith("accuracy")
-    code, output, messages = run("fit", data, "--model", path, *FEW, "--quiet", "--json")
-    assert (code, messages) == (0, "")
+    output, messages = run.ok("fit", data, "--model", path, *FEW, "--quiet", "--json")
+    assert messages == ""
     assert json.loads(output)["n_series"] == 48
-
-
-def test_one_channel_is_singular(tmp_path, run):
-    np.savez(tmp_path / "a.npz", X=np.random.default_rng(0).normal(size=(12, 1, 8)), y=[0, 1] * 6)
-    _, output, _ = run("fit", tmp_path / "a.npz", "--model", tmp_path / "m.slts", "--method", "1nn")
-    assert "trained on 12 series (1 channel, 2 classes)" in output
 
 
 def test_new_groups_are_evaluated_and_certified(tmp_path, run):
     data, _ = write(tmp_path / "data.csv")
     new, people = write(tmp_path / "new.csv", seed=1, n_people=6)
     path = tmp_path / "m.slts"
-    assert run("fit", data, "--model", path, *FEW, "--quiet")[0] == 0
-    code, output, messages = run("certify", path, new, "--groups", "subject", "--json")
-    assert code == 0, messages
+    run.ok("fit", data, "--model", path, *FEW, "--quiet")
+    certificate = run.json("certify", path, new, "--groups", "subject")
     X, y, _ = draw(48, 1)
     expected = slts.certify(slts.load(path), X, y, groups=people).to_dict()
-    assert {k: v for k, v in json.loads(output).items() if k != "data"} == expected
+    assert {k: v for k, v in certificate.items() if k != "data"} == expected
     assert expected["independent"] == "6 groups (48 series)"
-    code, output, _ = run("evaluate", path, new, "--groups", "subject", "--json")
-    found = json.loads(output)
+    found = run.json("evaluate", path, new, "--groups", "subject")
     assert found["certificate"] == expected
     assert found["interval"] == list(group_accuracy_interval(found["group_accuracy"], 6))
-    _, output, _ = run("evaluate", path, new, "--groups", "subject")
+    output, _ = run.ok("evaluate", path, new, "--groups", "subject")
     assert "mean over 6 groups" in output
     page = tmp_path / "r.html"
-    assert run("report", path, new, "--groups", "subject", "--out", page)[0] == 0
+    run.ok("report", path, new, "--groups", "subject", "--out", page)
     assert "for the mean of a new group, from 6 groups" in page.read_text()
-    code, _, messages = run(
-        "certify", path, data, "--groups", "subject", "--sample", "training"
-    )  # fmt: skip
-    assert code == 2
+    messages = run.error(
+        "certify", path, data, "--groups", "subject", "--sample", "training", code=2
+    )
     assert "needs --sample holdout" in messages

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -18,8 +18,7 @@ def test_phases_are_printed(command, problem, model, tmp_path, run, monkeypatch)
     arguments = [command, model, test]
     if command == "fit":
         arguments = ["fit", train, "--model", tmp_path / "m.slts", "--method", "slts"]
-    code, output, messages = run(*arguments)
-    assert code == 0
+    output, messages = run.ok(*arguments)
     line = r"^.*aligning.*: 100%, {}(\d+ min )?\d+ s$"
     for words in ("", "done in "):
         assert re.search(line.format(words), messages, re.MULTILINE | re.IGNORECASE)
@@ -29,8 +28,7 @@ def test_phases_are_printed(command, problem, model, tmp_path, run, monkeypatch)
 
 def test_predictions_are_counted(problem, model, run, monkeypatch):
     monkeypatch.setattr(progress, "time", Clock(20.0))
-    code, output, messages = run("predict", model, problem[".csv"][1], "--batch-size", 10)
-    assert code == 0
+    output, messages = run.ok("predict", model, problem[".csv"][1], "--batch-size", 10)
     # The clock is read at the start, after each of three batches, and at the end.
     assert [line for line in messages.splitlines() if line.startswith("Predicting")] == [
         "Predicting: 20 series, 100%, 40 s",

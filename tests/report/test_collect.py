@@ -18,7 +18,6 @@ from slts.report.collect import MOST_CHANNELS
 from slts.report.explorer import Explorer, Limits, choose_series, points_to_show
 from slts.report.predictions import predict_series
 from slts.report.references import drawing_of, references_of
-from slts.series import SeriesBatch
 from tests.report.conftest import DATA, KINDS, Data, fitted
 from tests.report.unpacking import unpack, unpack_path
 
@@ -289,15 +288,6 @@ def test_series_landmarks_and_snippets_have_the_names_and_times_of_the_user(reco
     ]
 
 
-def test_dates_are_kept_as_they_are(recorded):
-    X = recorded["X"]
-    dates = np.datetime64("2024-03-01T10:00") + (X.times * 1e9).astype("timedelta64[ns]")
-    X = SeriesBatch(X.values, X.offsets, X.channel_names, times=dates)
-    first = collect(recorded["model"], X[:3])["explorer"]["entries"][0]
-    assert first["clock"]["start"] == "2024-03-01T10:00:10.000"
-    assert first["clock"]["span"] == pytest.approx((first["length"] - 1) / 50)
-
-
 def test_training_series_are_counted(three):
     for kind in ("slts", "local", "1nn", "pipeline"):
         model = fitted(kind)
@@ -306,8 +296,14 @@ def test_training_series_are_counted(three):
 
 
 def test_the_strongest_snippets_are_those_of_summarize(three):
-    model = fitted("local")
-    found = collect(model, three.X_test, three.y_test)["snippets"]
+    # Pressure in pascals, about 100 bar, beside small and large values.
+    scales, levels = np.array([1e-3, 1e6, 5.0, 1.0]), np.array([0.0, 0.0, 1e7, 0.0])
+    X, X_test = (
+        batch.with_values(batch.values * scales + levels, batch.channel_names)
+        for batch in (three.X, three.X_test)
+    )
+    model = slts.LocalSLTSClassifier(6, n_snippets=100, random_state=0).fit(X, three.y)
+    found = collect(model, X_test, three.y_test)["snippets"]
     weights = slts.summarize(model).snippet_effect
     values = by_picture(found["values"], found["channels"])
     for sides, row in zip(found["gallery"], weights, strict=True):
@@ -334,24 +330,6 @@ def by_picture(packed, channels):
     """Rows of every picture, which are packed one by one."""
     rows = iter(unpack(packed))
     return [[next(rows) for _ in own] for own in channels]
-
-
-def test_a_channel_of_small_values_is_drawn_beside_large_ones(three):
-    # Pressure in pascals, about 100 bar, beside small and large values.
-    scales, levels = np.array([1e-3, 1e6, 5.0, 1.0]), np.array([0.0, 0.0, 1e7, 0.0])
-    X = three.X.with_values(three.X.values * scales + levels, three.X.channel_names)
-    model = slts.LocalSLTSClassifier(6, n_snippets=40, random_state=0).fit(X, three.y)
-    found = collect(model)["snippets"]
-    values = by_picture(found["values"], found["channels"])
-    several = 0
-    for own, k, low in zip(values, found["position"], found["lowest"], strict=True):
-        exact = model.snippets_.values_of(k)[model.snippets_.prominent_rows(k, 3)]
-        several += len(exact) > 1
-        for row, lowest, expected in zip(own, low, exact, strict=True):
-            assert lowest == pytest.approx(expected.min(), rel=1e-6)
-            drawn = expected - expected.min()
-            np.testing.assert_allclose(row, drawn, atol=drawn.max() / 3e4)
-    assert several > 3
 
 
 def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
@@ -442,33 +420,25 @@ def test_the_fingerprint_is_that_of_all_numbers(three):
 
 
 @pytest.mark.parametrize(("kind", "method"), [("local", "transform"), ("1nn", "nearness")])
-def test_similarities_to_references_are_computed_once(kind, method, three, monkeypatch):
-    model, sizes = fitted(kind), []
-    own = getattr(type(model), method)
-
-    def counted(self, X):
-        sizes.append(len(X))
-        return own(self, X)
-
-    monkeypatch.setattr(type(model), method, counted)
-    # Local models also draw their landmarks.
-    collect(model, three.X_test)
-    assert sorted(sizes) == sorted([30, 12] if kind == "local" else [30])
-
-
-def test_series_are_predicted_once(three, monkeypatch):
+def test_predictions_and_similarities_are_computed_once(kind, method, three, monkeypatch):
     """The certificate uses the predictions of the report."""
-    model, sizes = fitted("local"), []
-    own = type(model)._decide
+    model, sizes = fitted(kind), {method: [], "decision_function": []}
 
-    def counted(self, batch):
-        sizes.append(len(batch))
-        return own(self, batch)
+    def count(name):
+        original = getattr(type(model), name)
 
-    monkeypatch.setattr(type(model), "_decide", counted)
-    content = collect(model, three.X_test, three.y_test)
-    assert content["certificate"]["given"]
-    assert sizes == [len(three.X_test)]
+        def counted(self, X):
+            sizes[name].append(len(X))
+            return original(self, X)
+
+        monkeypatch.setattr(type(model), name, counted)
+
+    for name in sizes:
+        count(name)
+    assert collect(model, three.X_test, three.y_test)["certificate"]["given"]
+    assert sizes["decision_function"] == [30]
+    # Local models also draw their landmarks.
+    assert sorted(sizes[method]) == sorted([30, 12] if kind == "local" else [30])
 
 
 def parts_of(model, data):
