@@ -6,13 +6,13 @@ import pytest
 import slts
 from slts.guarantees import PredictionSets, prediction_sets
 from slts.guarantees.prediction_sets import decisions_of
-from tests.estimators.conftest import make_ragged
+from tests.data import clusters
 from tests.estimators.kinds import every_kind, quick
 
 
 @pytest.fixture(scope="module")
 def data():
-    return make_ragged(3, 400, seed=5, noise=1.0)
+    return clusters(1200, n_classes=3, seed=5, noise=1.0)
 
 
 @pytest.fixture(scope="module")

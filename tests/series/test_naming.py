@@ -115,11 +115,11 @@ def test_names_and_times_must_fit_the_series(given, message):
 def test_a_slice_of_a_dataset_has_all_that_belongs_to_its_series():
     series = slts.as_series(np.zeros((3, 5)))
     given = {"labels": np.arange(3), "ids": np.array(["a", "b", "c"]), "groups": np.arange(3) % 2}
-    some = Dataset(series, **given, weights=np.arange(3.0))[1:]
+    some = Dataset(series, **given)[1:]
     assert (some.labels.tolist(), some.ids.tolist()) == ([1, 2], ["b", "c"])
-    assert (some.groups.tolist(), some.weights.tolist()) == ([1, 0], [1.0, 2.0])
+    assert some.groups.tolist() == [1, 0]
     none = Dataset(series)[1:]
-    assert [none.labels, none.ids, none.groups, none.weights] == [None] * 4
+    assert none.labels is none.ids is none.groups is None
 
 
 def test_times_are_written_as_precisely_as_steps_are_apart():
