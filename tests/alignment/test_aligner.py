@@ -6,8 +6,8 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from slts import DataError, Itakura, align, as_series
-from slts.alignment import Aligner, AlignmentSettings, cpu, pairwise
+from slts import Itakura, align, as_series
+from slts.alignment import Aligner, AlignmentSettings, pairwise
 from slts.alignment.cpu import native
 
 
@@ -54,8 +54,8 @@ def results(aligner, series):
     )
 
 
-def assert_same_bits(found, expected):
-    for one, other in zip(found, expected, strict=True):
+def assert_same_bits(result, expected):
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -72,24 +72,6 @@ def test_landmarks_are_laid_out_once_for_all_calls(rng, layouts, dtype, objectiv
     first = results(aligner, series)
     assert_same_bits(results(aligner, series), first)
     results(aligner, series[:2])
-    assert len(layouts) == 1
-
-
-def test_long_series_need_one_more_layout_without_lanes(aligner, series, layouts, monkeypatch):
-    expected = results(aligner, series)
-    monkeypatch.setattr(cpu, "_MOVES_BYTES", 0)
-    assert_same_bits(results(aligner, series), expected)
-    results(aligner, series)
-    assert len(layouts) == 2
-    assert layouts[1] == 1
-
-
-def test_landmarks_far_from_the_origin_are_centred_once(rng, layouts):
-    how = AlignmentSettings("distance", normalize=False)
-    aligner = Aligner(noise(rng, 21, offset=1e4), how)
-    series = noise(rng, 9, offset=1e4)
-    first = aligner.distances(series)
-    np.testing.assert_array_equal(aligner.distances(series), first)
     assert len(layouts) == 1
 
 
@@ -118,8 +100,8 @@ def test_threads_that_start_together_share_one_layout(aligner, series, layouts):
         return results(aligner, series)
 
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(compute, range(4)):
-            assert_same_bits(found, expected)
+        for result in pool.map(compute, range(4)):
+            assert_same_bits(result, expected)
     assert len(layouts) == 2
 
 
@@ -139,20 +121,8 @@ def test_a_path_is_that_of_align(rng, objective):
     how = AlignmentSettings(objective, band=12)
     series, landmarks = how.prepare(noise(rng, 2)), how.prepare(noise(rng, 3))
     aligner = Aligner(landmarks, how)
-    found = aligner.path(series[1:], 2)
+    result = aligner.path(series[1:], 2)
     expected = align(series[1], landmarks[2], objective=objective, band=12, normalize=False)
-    np.testing.assert_array_equal(found.path, expected.path)
-    assert (found.length, found.similarity) == expected[1:]
-    assert found.similarity == pytest.approx(aligner.similarities(series)[1, 2], abs=1e-12)
-
-
-def test_a_band_without_a_path_names_both_series(rng):
-    how = AlignmentSettings(band=Itakura(1.0))
-    landmarks = as_series([np.ones((2, 3)), np.ones((2, 5))])
-    with pytest.raises(DataError, match=r"series 0 of X \(length 3\).*series 1 of Y \(length 5\)"):
-        Aligner(landmarks, how).path(landmarks[:1], 1)
-
-
-def test_an_unknown_device_is_an_error(aligner):
-    with pytest.raises(ValueError, match=r"'device' parameter must be one of.*'gpu'"):
-        aligner.on("gpu", 1)
+    np.testing.assert_array_equal(result.path, expected.path)
+    assert (result.length, result.similarity) == expected[1:]
+    assert result.similarity == pytest.approx(aligner.similarities(series)[1, 2], abs=1e-12)

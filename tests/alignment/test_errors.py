@@ -58,14 +58,9 @@ def test_bad_series_are_named_by_their_index(function, kind):
     bad, message = BATCHES[kind]
     with pytest.raises(DataError, match=re.escape(message)):
         function(bad)
-    with pytest.raises(DataError, match=re.escape(message)):
+    with pytest.raises(DataError, match=re.escape(message)) as error:
         function([GOOD], bad)
-
-
-@pytest.mark.parametrize("kind", BATCHES)
-def test_bad_series_of_y_are_said_to_be_of_y(kind):
-    with pytest.raises(DataError, match=r"\bY\b"):
-        similarity([GOOD], BATCHES[kind][0])
+    assert re.search(r"\bY\b", str(error.value))
 
 
 @pytest.mark.parametrize("kind", ONE_SERIES)
@@ -77,33 +72,30 @@ def test_a_bad_series_of_align_is_named_by_its_argument(kind):
         align(GOOD, bad)
 
 
-@pytest.mark.parametrize("function", PAIRWISE)
-def test_x_and_y_must_have_the_same_channels(function):
-    with pytest.raises(DataError, match="'X' has 2 channels and 'Y' has 3"):
-        function([GOOD], [np.ones((3, 3))])
-
-
-def test_a_and_b_must_have_the_same_channels():
-    with pytest.raises(DataError, match=r"'a' has 2 channels and 'b' has 5: .* the same number\.$"):
+def test_both_must_have_the_same_channels():
+    for function in PAIRWISE:
+        with pytest.raises(DataError, match="'X' has 2 channels and 'Y' has 3"):
+            function([GOOD], [np.ones((3, 3))])
+    with pytest.raises(DataError, match="'a' has 2 channels and 'b' has 5"):
         align(GOOD, np.ones((5, 4)))
 
 
 @pytest.mark.parametrize(("a", "b"), [((2, 5), (7, 2)), ((5, 2), (2, 7)), ((5, 2), (7, 2))])
 def test_other_axes_are_suggested_if_the_channels_then_agree(a, b):
-    with pytest.raises(DataError, match=r"Is the layout time_first\?"):
+    with pytest.raises(DataError, match="time_first"):
         align(np.ones(a), np.ones(b))
-    with pytest.raises(DataError, match=r"Is the layout time_first\?"):
+    with pytest.raises(DataError, match="time_first"):
         similarity([np.ones(a)], [np.ones(b)])
 
 
 def test_cost_without_normalising_needs_short_rows():
-    long = np.array([[0.5, 0.5], [0.5, 3.0]])
-    with pytest.raises(
-        DataError, match=r"norm at most 1, but series 1 .* 3\.04138.*normalize=True"
-    ):
-        similarity([np.full((2, 4), 0.5), long], objective="cost", normalize=False)
-    with pytest.raises(DataError, match=r"norm at most 1.*normalize=True"):
-        align(np.full((2, 4), 0.5), long, objective="cost", normalize=False)
+    long, how = np.array([[0.5, 0.5], [0.5, 3.0]]), {"objective": "cost", "normalize": False}
+    with pytest.raises(DataError, match=r"series 1 .* 3\.04138.*normalize=True"):
+        similarity([np.full((2, 4), 0.5), long], **how)
+    with pytest.raises(DataError, match="normalize=True"):
+        align(np.full((2, 4), 0.5), long, **how)
+    # No series have no row that is too long.
+    assert similarity(as_series([GOOD])[:0], **how).shape == (0, 0)
 
 
 # -- bands
@@ -117,47 +109,33 @@ def test_bands_are_none_an_int_or_itakura(band):
         lambda: aligned_products([GOOD], band=band),
         lambda: AlignmentSettings(band=band),
     ):
-        with pytest.raises(ValueError, match=f"'band'.*Got {re.escape(repr(band))} instead"):
+        with pytest.raises(ValueError, match=f"'band'.*{re.escape(repr(band))}"):
             call()
-
-
-@pytest.mark.parametrize("radius", [np.int64(2), np.uint8(2)])
-def test_integers_of_numpy_are_radii(radius):
-    x = np.random.default_rng(0).normal(size=(4, 2, 9))
-    np.testing.assert_array_equal(similarity(x, band=radius), similarity(x, band=2))
 
 
 @pytest.mark.parametrize("slope", [0.99, 0, -2, np.nan, np.inf, "2", None])
 def test_max_slope_is_a_finite_number_from_one(slope):
-    with pytest.raises(ValueError, match=f"'max_slope'.*Got {re.escape(repr(slope))} instead"):
+    with pytest.raises(ValueError, match=f"'max_slope'.*{re.escape(repr(slope))}"):
         Itakura(slope)
 
 
-@pytest.mark.parametrize("function", PAIRWISE)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_band_without_a_path_names_the_pair_and_its_lengths(function, n_jobs, dtype):
-    x = [np.ones((1, 3))] * 7
-    y = [np.ones((1, 3))] * 20 + [np.ones((1, 5))] + [np.ones((1, 3))] * 5
-    message = (
-        r"Itakura\(max_slope=1\.0\).*series [0-6] of X \(length 3\).*series 20 of Y \(length 5\)"
-    )
-    with pytest.raises(DataError, match=message):
-        function(x, y, band=Itakura(1.0), n_jobs=n_jobs, dtype=dtype)
-
-
-def test_a_band_without_a_path_is_found_in_the_fused_reductions(rng):
-    how = AlignmentSettings(band=Itakura(1.0))
-    x, y = as_series([rng.normal(size=(2, 3))]), as_series([rng.normal(size=(2, 5))])
+def test_a_band_without_a_path_names_the_pair_and_its_lengths(n_jobs, dtype):
+    how = AlignmentSettings(band=Itakura(1.0), dtype=dtype)
+    x = as_series([np.ones((1, 3))] * 7)
+    y = as_series([np.ones((1, n)) for n in [3] * 20 + [5] + [3] * 5])
+    aligner = Aligner(y, how, n_jobs=n_jobs)
+    pair = r"Itakura\(max_slope=1\.0\).*series [0-6] of X \(length 3\).*series 20 of Y \(length 5\)"
     for call in (
-        lambda: Aligner(y, how).grouped(x, np.ones((1, 1))),
-        lambda: Aligner(y, how).projected(x, np.eye(2)[None]),
+        lambda: similarity(x, y, band=how.band, n_jobs=n_jobs, dtype=dtype),
+        lambda: aligned_products(x, y, band=how.band, n_jobs=n_jobs, dtype=dtype),
+        lambda: aligner.grouped(x, np.ones((1, 26))),
+        lambda: aligner.projected(x, np.eye(1)[None]),
+        lambda: aligner.path(x[:1], 20),
     ):
-        with pytest.raises(DataError, match=r"series 0 of X \(length 3\).*series 0 of Y"):
+        with pytest.raises(DataError, match=pair):
             call()
-
-
-def test_a_band_without_a_path_names_the_series_of_align():
     with pytest.raises(DataError, match=r"no path between a \(length 3\) and b \(length 5\)"):
         align(np.ones((1, 3)), np.ones((1, 5)), band=Itakura(1.0))
 
@@ -165,66 +143,47 @@ def test_a_band_without_a_path_names_the_series_of_align():
 # -- settings
 
 
-@pytest.mark.parametrize("objective", ["Affinity", "", None, 1, ["cost"]])
-def test_unknown_objectives_are_answered_with_the_known_ones(objective):
-    with pytest.raises(ValueError, match=r"'objective'.*'affinity', 'cost'.*Got"):
-        similarity([GOOD], objective=objective)
-    with pytest.raises(ValueError, match=r"'objective'.*'affinity', 'cost'.*Got"):
-        align(GOOD, GOOD, objective=objective)
+@pytest.mark.parametrize(
+    ("how", "named"),
+    [
+        *(({"objective": o}, "'objective'.*'affinity', 'cost'") for o in ("Affinity", "", None, 1)),
+        *(({"dtype": t}, "'dtype'.*'float64'") for t in ("float16", "int32", object(), complex)),
+        *(({"metric": np.ones(shape)}, rf"'metric'.*\(2, 2\).*{re.escape(str(shape))}")
+          for shape in ((3, 3), (2,), (2, 3), (1, 2, 2), ())),
+        ({"metric": [[1.0, 0.0], [0.0, np.nan]]}, "'metric'.*finite"),
+        ({"metric": [[1.0, 0.0], [0.0, np.inf]]}, "'metric'.*finite"),
+        ({"metric": "identity"}, "'metric'"),
+        ({"metric": [[1.0, 2.0], [3.0]]}, "'metric'"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+    ],
+)  # fmt: skip
+def test_parameters_are_answered_with_what_they_may_be(how, named):
+    with pytest.raises(ValueError, match=named):
+        similarity([GOOD], **how)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "int32", "double precision", object(), np.complex128])
-def test_unknown_precisions_are_answered_with_the_known_ones(dtype):
-    with pytest.raises(ValueError, match=r"'dtype'.*'float64', 'float32'.*Got"):
-        similarity([GOOD], dtype=dtype)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), "f4"])
-def test_precisions_may_be_given_as_numpy_dtypes(dtype):
-    assert similarity([GOOD], dtype=dtype).dtype == np.float32
-
-
-def test_distances_need_an_objective_that_is_one():
-    x = as_series([GOOD])
-    with pytest.raises(ValueError, match="'affinity'"):
-        Aligner(x, AlignmentSettings()).distances(x)
-
-
-@pytest.mark.parametrize("shape", [(3, 3), (2,), (2, 3), (1, 2, 2), ()])
-def test_metrics_of_a_wrong_shape_are_answered_with_the_right_one(shape):
-    with pytest.raises(ValueError, match=rf"'metric'.*\(2, 2\).*{re.escape(str(shape))}"):
-        similarity([GOOD], metric=np.ones(shape))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_metrics_must_be_finite(value):
-    with pytest.raises(ValueError, match=r"'metric'.*finite"):
-        similarity([GOOD], metric=[[1.0, 0.0], [0.0, value]])
-
-
-@pytest.mark.parametrize("metric", ["identity", [[1.0, 2.0], [3.0]]])
-def test_metrics_that_are_no_arrays_are_named(metric):
-    with pytest.raises(ValueError, match="'metric'"):
-        similarity([GOOD], metric=metric)
-
-
-def test_weights_need_one_column_per_landmark():
-    x, y = as_series([GOOD]), as_series([GOOD, GOOD])
-    with pytest.raises(ValueError, match=r"'weights'.*\(groups, 2\).*\(1, 3\)"):
-        Aligner(y, AlignmentSettings()).grouped(x, np.ones((1, 3)))
-
-
-def test_stacks_of_metrics_need_square_ones():
-    x = as_series([GOOD])
-    with pytest.raises(ValueError, match=r"'metrics'.*\(metrics, 2, 2\).*\(2, 2\)"):
-        Aligner(x, AlignmentSettings()).projected(x, np.eye(2))
-
-
-def test_the_number_of_threads_is_checked():
-    with pytest.raises(ValueError, match="n_jobs must not be 0: 1 is one thread"):
-        similarity([GOOD], n_jobs=0)
-    with pytest.raises(TypeError, match="n_jobs must be a whole number or None, got 'all'"):
+def test_what_numpy_makes_is_accepted():
+    x = np.random.default_rng(0).normal(size=(4, 2, 9))
+    for radius in (np.int64(2), np.uint8(2)):
+        np.testing.assert_array_equal(similarity(x, band=radius), similarity(x, band=2))
+    for dtype in (np.float32, np.dtype("float32"), "f4"):
+        assert similarity([GOOD], dtype=dtype).dtype == np.float32
+    assert align(GOOD, GOOD, normalize=np.True_).length == align(GOOD, GOOD).length
+    with pytest.raises(TypeError, match="n_jobs"):
         similarity([GOOD], n_jobs="all")
+
+
+def test_arguments_of_an_aligner_are_checked():
+    x, y = as_series([GOOD]), as_series([GOOD, GOOD])
+    aligner = Aligner(y, AlignmentSettings())
+    for call, named in (
+        (lambda: aligner.distances(x), "'affinity'"),
+        (lambda: aligner.grouped(x, np.ones((1, 3))), r"'weights'.*\(groups, 2\).*\(1, 3\)"),
+        (lambda: aligner.grouped(x, np.ones((1, 2)), n_phases=0), "'n_phases'"),
+        (lambda: aligner.projected(x, np.eye(2)), r"'metrics'.*\(metrics, 2, 2\).*\(2, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            call()
 
 
 def test_an_unknown_instruction_set_is_answered_with_the_available_ones(monkeypatch):
@@ -233,14 +192,11 @@ def test_an_unknown_instruction_set_is_answered_with_the_available_ones(monkeypa
     for call in (lambda: similarity([GOOD]), lambda: align(GOOD, GOOD)):
         with pytest.raises(ValueError, match=rf"SLTS_ISA.*{names}.*'mmx'"):
             call()
-
-
-def test_an_empty_instruction_set_means_the_best(monkeypatch):
     monkeypatch.setenv("SLTS_ISA", "")
     assert similarity([GOOD]).shape == (1, 1)
 
 
-# -- products beyond the range of floats
+# -- sizes
 
 OVERFLOWING = """
 import numpy as np, slts
@@ -250,7 +206,7 @@ try:
 except slts.DataError as error:
     assert "normalize=True" in str(error)
 else:
-    raise SystemExit("not refused")
+    raise SystemExit("no error")
 """
 
 
@@ -262,32 +218,16 @@ else:
         ("1e30", "aligned_products([a], [b], normalize=False, dtype='float32')"),
     ],
 )
-def test_overflowing_affinities_are_refused_and_corrupt_no_memory(value, call):
+def test_overflowing_affinities_are_errors_and_corrupt_no_memory(value, call):
     code = OVERFLOWING.format(value=value, call=call)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
-# -- edges
-
-
-def test_flags_of_numpy_are_flags():
-    assert align(GOOD, GOOD, normalize=np.True_).length == align(GOOD, GOOD).length
-
-
-def test_no_series_have_no_row_that_is_too_long():
-    empty = as_series([GOOD])[:0]
-    assert similarity(empty, objective="cost", normalize=False).shape == (0, 0)
-
-
-def test_errors_of_data_are_value_errors():
-    assert issubclass(slts.DataError, ValueError)
-
-
 def test_a_path_that_does_not_fit_in_memory_is_an_error_before_it_is_allocated(monkeypatch):
     monkeypatch.setattr("slts.alignment.cpu.usable_memory", lambda: 10**9)
     long = np.sin(np.arange(100_000.0))
-    message = "path of two series of 100000 and 100000 steps needs 2.5 GB of memory.*1 GB"
+    message = "100000 and 100000 steps needs 2.5 GB of memory.*1 GB"
     with pytest.raises(MemoryError, match=message):
         slts.align(long, long)
     with pytest.raises(MemoryError, match=message):

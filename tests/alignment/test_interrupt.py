@@ -24,7 +24,7 @@ LONG = {
 PROGRAM = """
 import sys
 import numpy as np, slts
-from slts.models.snippets import Snippets
+from slts.features.snippets import Snippets
 def noise(*shape):
     return np.random.default_rng(0).normal(size=shape)
 slts.similarity(noise(2, 1, 3))

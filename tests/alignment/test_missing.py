@@ -33,14 +33,14 @@ def test_paths_and_products_are_those_of_the_observed_rows(objective, band, rng)
         for q, b in enumerate(X):
             (rows_a, steps_a), (rows_b, steps_b) = observed_rows(a), observed_rows(b)
             expected = dtw.align(rows_a, rows_b, objective, band).path
-            found = slts.align(a, b, objective=objective, band=band)
+            alignment = slts.align(a, b, objective=objective, band=band)
             path = [(steps_a[i], steps_b[j]) for i, j in expected]
-            assert found.path.tolist() == [list(pair) for pair in path]
+            assert alignment.path.tolist() == [list(pair) for pair in path]
             i, j = expected.T
             product = rows_a[i].T @ rows_b[j] / len(expected)
             np.testing.assert_allclose(T[p, q], product, atol=1e-12)
             np.testing.assert_allclose(K[p, q], np.trace(product), atol=1e-12)
-            assert found.similarity == pytest.approx(K[p, q])
+            assert alignment.similarity == pytest.approx(K[p, q])
 
 
 def test_a_missing_value_contributes_nothing():
@@ -54,6 +54,6 @@ def test_a_missing_value_contributes_nothing():
 
 def test_rows_that_are_not_normalised_have_zeros_too():
     a = [[1.0, np.nan, 2.0], [1.0, np.nan, np.nan]]
-    found = slts.align(a, a, objective="distance", normalize=False)
-    assert found.path.tolist() == [[0, 0], [2, 2]]
-    assert found.similarity == (2.0 + 4.0) / 2
+    alignment = slts.align(a, a, objective="distance", normalize=False)
+    assert alignment.path.tolist() == [[0, 0], [2, 2]]
+    assert alignment.similarity == (2.0 + 4.0) / 2
