@@ -56,9 +56,7 @@ def test_series_come_in_order_of_appearance_and_sorted_by_time(make):
     assert batch.lengths.tolist() == [3, 2]
     np.testing.assert_array_equal(batch[0], [[3, 1, 5], [30, 10, 50]])
     np.testing.assert_array_equal(batch[1], [[4, 2], [40, 20]])
-
-
-def test_without_time_rows_keep_their_order(make):
+    # Without a time, rows keep their order.
     batch = as_series(make(long_data()), id="who", channels=["u"])
     np.testing.assert_array_equal(batch[0], [[1, 3, 5]])
     np.testing.assert_array_equal(batch[1], [[2, 4]])
@@ -70,18 +68,13 @@ def test_channels_are_taken_in_the_order_given(make):
     assert as_series(frame, id="who", channels="v").channel_names == ("v",)
 
 
-def test_labels_come_one_per_series(make):
-    batch, labels = as_series(make(long_data()), id="who", time="when", label="word")
-    assert len(batch) == 2
-    assert isinstance(labels, np.ndarray)
-    assert labels.tolist() == ["yes", "no"]
-
-
-def test_a_numeric_label_is_not_a_channel(make):
-    data = long_data() | {"word": [7, 8, 7, 8, 7]}
-    batch, labels = as_series(make(data), id="who", time="when", label="word")
+@pytest.mark.parametrize("labels", [["yes", "no"], [7, 8]])
+def test_labels_are_one_per_series_and_no_channel(make, labels):
+    data = long_data() | {"word": [labels[0], labels[1]] * 2 + [labels[0]]}
+    batch, y = as_series(make(data), id="who", time="when", label="word")
     assert batch.channel_names == ("u", "v")
-    assert labels.tolist() == [7, 8]
+    assert isinstance(y, np.ndarray)
+    assert y.tolist() == labels
 
 
 @pytest.mark.parametrize(
@@ -135,70 +128,40 @@ def test_a_missing_value_is_kept_or_located(make):
         as_series(make(data), id="who", time="when", missing="error")
 
 
+MISSING_ID = {"who": ["b", None, "b", "a", "b"]}
+WORDS = ["yes", "no", "yes", "maybe", "yes"]
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
         ({}, {"id": "x"}, r"no column 'x' \(id\). Its columns are 'who', 'when'"),
-        ({}, {"id": "who", "time": "x"}, r"no column 'x' \(time\)"),
-        ({}, {"id": "who", "label": "x"}, r"no column 'x' \(label\)"),
-        ({}, {"id": "who", "channels": ["u", "x"]}, r"no column 'x' \(channels\)"),
-        ({}, {"id": "who", "time": "when", "channels": ["u", "x"]}, r"no column 'x' \(channels\)"),
-        ({}, {"id": "who", "channels": []}, r"channels must be one or more distinct.*got \[\]"),
-        ({}, {"id": "who", "channels": ["u", "u"]}, "channels must be one or more distinct"),
-        (
-            {},
-            {"id": "who", "channels": ["word"]},
-            "channel 'word' holds text such as 'yes', expected",
-        ),
-        ({}, {"id": "who", "padded": True}, "padded=True is for arrays"),
-        (
-            {"who": ["b", None, "b", "a", "b"]},
-            {"id": "who"},
-            r"the data frame, row 1: 'who' \(id\) is missing",
-        ),
-        (
-            {"when": [2.0, 1.0, 1.0, None, 3.0]},
-            {"id": "who", "time": "when"},
-            r"row 3 \(series 'a'\): 'when' \(time\) is missing",
-        ),
-        (
-            {"when": ["2", "1", "1", "", "3"]},
-            {"id": "who", "time": "when"},
-            r"row 3 \(series 'a'\): 'when' \(time\) is missing",
-        ),
-        (
-            {"when": [2, 1, 2, 0, 3]},
-            {"id": "who", "time": "when"},
-            "time 2 occurs twice in the series with id 'b'",
-        ),
-        (
-            {"word": ["yes", "no", "yes", "maybe", "yes"]},
-            {"id": "who", "label": "word"},
-            r"'word' \(label\) varies in series 'a': 'no' and 'maybe'",
-        ),
-        (
-            {"word": ["yes", "no", "yes", None, "yes"]},
-            {"id": "who", "label": "word"},
-            r"row 3 \(series 'a'\): 'word' \(label\) is missing",
-        ),
+        ({}, {"time": "x"}, r"no column 'x' \(time\)"),
+        ({}, {"label": "x"}, r"no column 'x' \(label\)"),
+        ({}, {"channels": ["u", "x"]}, r"no column 'x' \(channels\)"),
+        ({}, {"channels": []}, r"channels must be .*got \[\]"),
+        ({}, {"channels": ["u", "u"]}, "channels must be one or more distinct"),
+        ({}, {"channels": ["word"]}, "channel 'word' holds text such as 'yes'"),
+        ({}, {"padded": True}, "padded=True is for arrays"),
+        (MISSING_ID, {}, r"row 1: 'who' \(id\) is missing"),
+        ({"when": [2.0, 1.0, 1.0, None, 3.0]}, {"time": "when"}, r"row 3 .*'when' \(time\)"),
+        ({"when": ["2", "1", "1", "", "3"]}, {"time": "when"}, r"row 3 .*'when' \(time\)"),
+        ({"when": [2, 1, 2, 0, 3]}, {"time": "when"}, "time 2 occurs twice .* id 'b'"),
+        ({"word": WORDS}, {"label": "word"}, r"'word' \(label\) varies in series 'a'"),
+        ({"word": [*WORDS[:3], None, "yes"]}, {"label": "word"}, r"row 3 .*'word' \(label\)"),
     ],
 )
 def test_long_frames_that_cannot_be_used_are_explained(change, options, message):
     with pytest.raises(DataError, match=message):
-        as_series(pd.DataFrame(long_data() | change), **options)
+        as_series(pd.DataFrame(long_data() | change), **{"id": "who"} | options)
 
 
-def test_an_empty_frame_has_no_samples():
-    frame = pd.DataFrame({"who": pd.Series([], dtype="int64").to_numpy(), "u": np.empty(0)})
-    with pytest.raises(DataError, match=r"0 sample\(s\)"):
-        as_series(frame, id="who")
-
-
-def test_a_frame_without_numbers_is_explained():
-    with pytest.raises(
-        DataError, match=r"no numeric column left for the channels. Its columns are 'who'"
-    ):
-        as_series(pd.DataFrame({"who": [1, 2], "word": ["a", "b"]}), id="who")
+def test_frames_without_rows_or_numbers_are_explained():
+    empty = pd.DataFrame({"who": pd.Series([], dtype="int64").to_numpy(), "u": np.empty(0)})
+    words = pd.DataFrame({"who": [1, 2], "word": ["a", "b"]})
+    for frame, message in ((empty, r"0 sample\(s\)"), (words, "no numeric column left")):
+        with pytest.raises(DataError, match=message):
+            as_series(frame, id="who")
 
 
 def test_frames_that_are_no_tables_are_explained():
@@ -217,15 +180,10 @@ def test_frames_that_are_no_tables_are_explained():
         as_series(pd.DataFrame({"x": [0.0, 1.0]}, index=index))
 
 
-def test_id_is_only_for_frames():
-    with pytest.raises(DataError, match=r"id= names a column of a pandas .* got ndarray"):
-        as_series(np.zeros((2, 3)), id="who")
-    with pytest.raises(DataError, match=r"LazyFrame has no rows yet: collect\(\) it first"):
+def test_rows_and_identifiers_must_be_clear():
+    with pytest.raises(DataError, match=r"LazyFrame has no rows yet: collect\(\)"):
         as_series(pl.DataFrame(long_data()).lazy(), id="who")
-
-
-def test_a_long_frame_whose_series_are_not_clear_is_explained():
-    with pytest.raises(DataError, match=r"which column identifies the series. Name it .*\(id=\)"):
+    with pytest.raises(DataError, match=r"which column identifies the series.*\(id=\)"):
         as_series(pd.DataFrame(long_data()))
 
 
@@ -251,21 +209,14 @@ def series():
     return [rng.normal(size=(length, 2)) for length in (3, 5, 1)]
 
 
-def test_frames_of_nested_series_are_understood(series):
+def test_frames_of_nested_series_and_arrays_are_understood(series):
     nested = pd.DataFrame({c: [pd.Series(s[:, j]) for s in series] for j, c in enumerate("xy")})
-    assert as_series(nested) == expected(series)
-    assert as_series(nested, layout="time_first") == expected(series)
-
-
-def test_frames_of_nested_arrays_are_understood(series):
+    assert as_series(nested) == as_series(nested, layout="time_first") == expected(series)
     nested = pd.DataFrame({j: [s[:, j] for s in series] for j in range(2)})
     assert as_series(nested) == expected(series, None)
-
-
-def test_nested_channels_of_different_lengths_are_explained():
-    nested = pd.DataFrame({"x": [pd.Series([1.0, 2.0])], "y": [pd.Series([1.0])]})
+    ragged = pd.DataFrame({"x": [pd.Series([1.0, 2.0])], "y": [pd.Series([1.0])]})
     with pytest.raises(DataError, match="series 0, channel 1 has 1 steps, expected 2"):
-        as_series(nested)
+        as_series(ragged)
 
 
 def multiindexed(series, names=("x", "y")):
@@ -274,20 +225,13 @@ def multiindexed(series, names=("x", "y")):
     return pd.DataFrame(np.concatenate(series), index=index, columns=list(names))
 
 
-def test_an_instance_and_time_index_is_understood(series):
-    assert as_series(multiindexed(series)) == expected(series)
-    assert as_series(multiindexed(series, (0, 1))) == expected(series, None)
-    assert as_series(multiindexed(series).convert_dtypes()) == expected(series)
-
-
 def test_an_instance_and_time_index_is_sorted_by_time(series):
     frame = multiindexed(series)
-    assert as_series(frame.iloc[[2, 0, 1, *range(3, 9)]]) == expected(series)
-
-
-def test_a_repeated_instance_and_time_is_an_error(series):
-    frame = multiindexed(series)
-    with pytest.raises(DataError, match="time 1 occurs twice in the series with id 's9'"):
+    shuffled = frame.iloc[[2, 0, 1, *range(3, 9)]]
+    assert as_series(frame) == as_series(shuffled) == expected(series)
+    assert as_series(frame.convert_dtypes()) == expected(series)
+    assert as_series(multiindexed(series, (0, 1))) == expected(series, None)
+    with pytest.raises(DataError, match=r"time 1 occurs twice .* id 's9'"):
         as_series(pd.concat([frame, frame.iloc[[1]]]))
 
 
@@ -302,36 +246,26 @@ def test_missing_values_under_an_index_are_kept_or_located(series):
         as_series(frame.iloc[:0])
 
 
-def test_lists_of_frames_with_named_columns_hold_time_by_channels(series):
+def test_lists_of_frames_follow_their_names_or_the_layout(series):
     frames = [pd.DataFrame(s, columns=["x", "y"]) for s in series]
     assert as_series(frames) == expected(series)
-
-
-def test_lists_of_frames_without_names_follow_the_layout(series):
     assert as_series([pd.DataFrame(s.T) for s in series]) == expected(series, None)
-    frames = [pd.DataFrame(s) for s in series]
-    assert as_series(frames, layout="time_first") == expected(series, None)
-
-
-def test_lists_of_frames_must_agree(series):
-    first = pd.DataFrame(series[0], columns=["x", "y"])
-    with pytest.raises(DataError, match=r"series 1 has the columns \['y', 'x'\], expected \['x'"):
-        as_series([first, first[["y", "x"]]])
+    unnamed = [pd.DataFrame(s) for s in series]
+    assert as_series(unnamed, layout="time_first") == expected(series, None)
+    with pytest.raises(DataError, match=r"series 1 has the columns \['y', 'x'\]"):
+        as_series([frames[0], frames[0][["y", "x"]]])
     with pytest.raises(DataError, match="series 1 is a ndarray, expected a DataFrame"):
-        as_series([first, series[1]])
+        as_series([frames[0], series[1]])
 
 
-def test_lists_of_pandas_series_are_univariate():
-    assert as_series([pd.Series([1, 2]), pd.Series([3.0])]).lengths.tolist() == [2, 1]
-
-
-def test_an_unlabelled_frame_of_numbers_holds_one_series_per_row():
+def test_other_frames_and_series_of_pandas_are_lists_of_series():
     X = np.arange(6.0).reshape(2, 3)
     assert as_series(pd.DataFrame(X)) == as_series(X)
-
-
-def test_a_series_of_arrays_is_a_list_of_series():
-    assert as_series(pd.Series([np.zeros((2, 3)), np.zeros((2, 4))])).lengths.tolist() == [3, 4]
+    for several in (
+        [pd.Series([1, 2]), pd.Series([3.0])],
+        pd.Series([np.zeros((2, 2)), np.zeros((2, 1))]),
+    ):
+        assert as_series(several).lengths.tolist() == [2, 1]
 
 
 # -- Guessed columns
