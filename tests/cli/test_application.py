@@ -50,17 +50,11 @@ def test_version_and_help_import_no_command(option):
 
 
 @pytest.mark.parametrize("name", application.COMMANDS)
-def test_the_table_has_the_first_line_of_the_docstring(name):
-    help = application.load_command(name).help
-    assert help.partition("\n")[0] == application.COMMANDS[name][1]
-
-
-@pytest.mark.parametrize("name", application.COMMANDS)
-def test_every_option_has_a_help_text(name):
+def test_every_command_and_option_has_a_help_text(name):
     command = application.load_command(name)
+    assert command.help.partition("\n")[0] == application.COMMANDS[name][1]
     for one in (command, *getattr(command, "commands", {}).values()):
-        without = [option.name for option in one.params if not option.help]
-        assert without == []
+        assert [option.name for option in one.params if not option.help] == []
 
 
 def test_the_help_of_a_command_has_its_options(capsys):

@@ -12,8 +12,9 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 import slts
-from slts.cli import data as command_data
 from slts.cli import fit as fit_command
+from slts.cli.data import open_scan, read_labels, split
+from slts.cli.options import CommonOptions
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
 from tests.cli.conftest import draw
 from tests.files.forms import csv_text, long_table
@@ -33,31 +34,17 @@ def write(path, count=48, seed=0, n_people=12, labels=None):
     return path, people
 
 
-@pytest.fixture
-def split_scans(monkeypatch):
+def groups_of_splits(data, cv):
     """Groups of the two sides of every split."""
-    log = []
-    original = command_data.split
-
-    def logged(*arguments):
-        pairs = original(*arguments)
-        log.extend([[side.read_groups() for side in pair] for pair in pairs])
-        return pairs
-
-    def read_groups(scan):
-        batches = (part.batches(labels=True, batch_size=9) for part in scan.parts())
-        return {g for found in batches for batch in found for g in batch.groups}
-
-    monkeypatch.setattr(command_data.CommandScan, "read_groups", read_groups, raising=False)
-    monkeypatch.setattr("slts.cli.fit.split", logged)
-    return log
+    scan = open_scan(str(data), CommonOptions(quiet=True), groups="subject")
+    return [[set(read_labels(side).groups) for side in pair] for pair in split(scan, 0, cv, "--cv")]
 
 
-def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
+def test_groups_are_held_out_as_a_whole(tmp_path, run):
     data, people = write(tmp_path / "data.csv")
     arguments = ["fit", data, "--model", tmp_path / "m.slts", *FEW, "--groups", "subject"]
     output, messages = run.ok(*arguments, "--test-size", "0.25")
-    ((rest, held_out),) = split_scans
+    ((rest, held_out),) = groups_of_splits(data, 0.25)
     assert not rest & held_out
     assert rest | held_out == set(people)
     assert len(held_out) == 3
@@ -103,25 +90,21 @@ def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
     assert "mean over 12 groups" in run(*arguments, "--groups", "subject")[1]
 
 
-@pytest.mark.parametrize("groups", [(), ("--groups", "subject")])
-def test_cross_validation_predicts_every_series_once(groups, tmp_path, run, request):
-    split_scans = request.getfixturevalue("split_scans") if groups else []
+def test_cross_validation_predicts_every_series_once(tmp_path, run):
     data, people = write(tmp_path / "data.csv")
     path = tmp_path / "m.slts"
-    output, _ = run.ok("fit", data, "--model", path, *FEW, "--cv", "4", *groups)
+    arguments = ["fit", data, "--model", path, *FEW, "--cv", "4"]
+    output, _ = run.ok(*arguments, "--groups", "subject")
     # The model that is saved learns from all series.
     assert "trained on 48 series" in output
     assert slts.load(path).n_series_in_ == 48
     assert "cross-validation, 4 folds: accuracy" in output
-    assert " of 48" in output
-    if groups:
-        assert len(split_scans) == 4
-        assert all(not rest & fold for rest, fold in split_scans)
-        assert sorted(g for _, fold in split_scans for g in fold) == sorted(set(people))
-        assert "mean over 12 groups" in output
-    else:
-        found = run.json("fit", data, "--model", path, *FEW, "--cv", "4")
-        assert (found["n_folds"], found["held_out"]["n"]) == (4, 48)
+    assert "mean over 12 groups" in output
+    folds = groups_of_splits(data, 4)
+    assert all(not rest & fold for rest, fold in folds)
+    assert sorted(g for _, fold in folds for g in fold) == sorted(set(people))
+    found = run.json(*arguments)
+    assert (found["n_folds"], found["held_out"]["n"]) == (4, 48)
 
 
 def test_folds_that_would_miss_a_class_are_fewer(tmp_path, run):

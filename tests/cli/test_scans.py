@@ -80,16 +80,6 @@ def trained(files, tmp_path_factory):
     return train(files["train"], tmp_path_factory.mktemp("model") / "model.slts")
 
 
-@pytest.fixture(scope="module")
-def numbered(tmp_path_factory):
-    """A model whose classes are the integers 1 and 2."""
-    folder = tmp_path_factory.mktemp("numbered")
-    data = write(folder / "train.parquet", draw(100, 0, (1, 2)))
-    path = train(data, folder / "model.slts", "--label", "speaker")
-    assert slts.load(path).classes_.dtype.kind == "i"
-    return path
-
-
 # -- Several files
 
 
@@ -154,22 +144,6 @@ def test_a_limit_that_is_too_small_names_one_that_suffices(method, files, tmp_pa
     named = messages.split(" needs ")[1].split(". Raise")[0]
     _, messages = run.ok(*arguments, "--memory-limit", named)
     assert path.exists()
-
-
-@pytest.mark.parametrize(
-    ("command", "size"),
-    [("fit", "much"), ("fit", "0"), ("fit", "-3GB"), ("evaluate", "2PB"), ("certify", "2PB")],
-)
-def test_a_memory_limit_that_is_not_a_size(command, size, files, trained, tmp_path, run):
-    path = tmp_path / "m.slts"
-    arguments = [files["train"], "--model", path]
-    if command != "fit":
-        arguments = [trained, files["parquet"]]
-    messages = run.error(command, *arguments, f"--memory-limit={size}", code=2)
-    words = " ".join(messages.replace("│", " ").split())
-    assert "--memory-limit" in words
-    assert f"such as 2GB or 512MiB, got {size}" in words
-    assert not path.exists()
 
 
 @pytest.mark.parametrize(("method", "group"), [("slts", 0), ("slts", 30), ("local", 30)])
@@ -252,21 +226,6 @@ def test_training_series_give_no_certificate(command, files, trained, run):
 def test_the_training_sample_can_be_certified(files, trained, run):
     output, _ = run.ok("certify", trained, files["train"], "--sample", "training")
     assert "training" in output
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [("1", "2"), (1.0, 2.0), ("1.0", "2.0"), (1, 2)], ids=repr)
-def test_labels_become_classes_of_the_model(names, numbered, tmp_path, run):
-    """The model has the classes 1 and 2; files have text, or numbers with a fraction."""
-    X, y, _ = draw(100, 1, (1, 2))
-    right = int(np.count_nonzero(slts.load(numbered).predict(X) == y))
-    data = draw(100, 1, names)
-    parquet, text = write(tmp_path / "test.parquet", data), tmp_path / "test.csv"
-    text.write_text(csv_text(long_table(*data)))
-    for file in (parquet, text):
-        found = run.json("evaluate", numbered, file, "--label", "speaker")
-        assert (found["classes"], found["right"]) == ([1, 2], right)
-        run.ok("certify", numbered, file, "--label", "speaker")
 
 
 @pytest.mark.parametrize("command", ["evaluate", "certify"])

@@ -144,12 +144,6 @@ def test_landmarks_are_drawn_largest_share_first(content, model):
         np.testing.assert_allclose(drawn, mapped, atol=1e-4)
 
 
-def test_misclassified_series_come_first(content):
-    wrong = [e["truth"] != e["predicted"] for e in content["explorer"]["entries"]]
-    assert 0 < sum(wrong) == content["explorer"]["n_wrong"]
-    assert wrong == sorted(wrong, reverse=True)
-
-
 def test_certificate_is_that_of_certify(content, model, three):
     own = slts.certify(model, three.X_test, three.y_test).headline
     found = content["certificate"]
@@ -519,12 +513,6 @@ def test_card_lists_parameters_and_fingerprints(content, three):
     facts = dict(collect(fitted("search"))["card"]["facts"])
     assert facts["Classifier"] == "slts.BBSClassifier"
     assert facts["Chosen by the search"].startswith("gamma = ")
-
-
-def test_ids_name_the_series(model, three):
-    ids = [f"recording {i}" for i in range(len(three.X_test))]
-    found = collect(model, three.X_test, three.y_test, ids=ids)
-    assert {e["id"] for e in found["explorer"]["entries"]} == set(ids)
 
 
 def test_inconsistent_arguments_raise_an_error(model, three):
