@@ -743,6 +743,29 @@ def test_a_bad_cell_stops_or_is_skipped(cell, model, tmp_path, run):
     assert pq.read_table(out)["prediction"].to_pylist()[2:5] == [y[2], None, y[4]]
 
 
+def test_bad_series_of_sources_without_columns_are_skipped(model, tmp_path, run):
+    X, y, _ = draw(6, 5)
+    values = X.values.copy()
+    values[X.offsets[3], 1] = np.inf
+    values[X.offsets[4] : X.offsets[5]] = np.nan
+    np.savez(tmp_path / "data.npz", values=values, offsets=X.offsets, y=y)
+    lines = [":".join(",".join(map(str, channel)) for channel in x) for x in X]
+    lines[3] = "oops" + lines[3][lines[3].index(",") :]
+    lines[4] = "?:?:?"
+    header = "@dimensions 3\n@classLabel true high low mid\n@data"
+    rows = [f"{line}:{label}" for line, label in zip(lines, y, strict=True)]
+    (tmp_path / "data.ts").write_text("\n".join([header, *rows]))
+    reasons = {
+        "data.npz": "step 0 of channel 1 is infinite or not a number",
+        "data.ts": "channel 0, step 0: 'oops' is not a number",
+    }
+    for name, reason in reasons.items():
+        assert run("predict", model, tmp_path / name)[0] == 1
+        output, _ = run.ok("predict", model, tmp_path / name, "--on-error", "skip")
+        errors = [row["error"] for row in table(output)]
+        assert errors == ["", "", "", reason, "the series has no values", ""]
+
+
 def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
     data, out = tmp_path / "data.csv", tmp_path / "p.parquet"
     gappy(data, run, cell="oops")
