@@ -132,15 +132,6 @@ def test_a_basis_replaces_the_channels_of_the_landmarks(isa, series, landmarks, 
         np.testing.assert_allclose(result, plain @ basis, rtol=0, atol=100 * CLOSE[dtype])
 
 
-def test_other_landmarks_change_no_bit_of_products_with_a_basis(isa, series, landmarks, rng):
-    how = AlignmentSettings()
-    x, y = batch(series, how), batch(landmarks, how)
-    basis = rng.normal(size=(5, 3))
-    one_each = Aligner(y, how, basis=basis).grouped(x, np.eye(len(y)))
-    some = Aligner(y[[4, 1, 17]], how, basis=basis)
-    np.testing.assert_array_equal(some.grouped(x, np.eye(3)), one_each[:, [4, 1, 17]])
-
-
 @pytest.mark.parametrize("rank", [None, 3, 8])
 @pytest.mark.parametrize("n_phases", [1, 3, 50])
 def test_sums_are_the_landmark_rows_along_the_path(isa, series, landmarks, rng, n_phases, rank):
@@ -301,28 +292,18 @@ class TestBits:
         ):  # fmt: skip
             assert_same_bits(all_reductions(x, y, how, **sizes), expected)
 
-    @pytest.mark.slow
-    def test_do_not_depend_on_the_position_in_the_batch(self, isa, many, dtype, d, objective, band):
+    def test_do_not_depend_on_the_other_series(self, isa, many, rng, dtype, d, objective, band):
         x, y, how = self.grids(many, dtype, d, objective, band)
         K, T, _, P = all_reductions(x, y, how)
-        for p in range(0, len(x), 4):
-            for q in range(len(y)):
-                alone = all_reductions(x[p : p + 1], y[q : q + 1], how)
-                assert_same_bits(
-                    [alone[0], alone[1], alone[3]],
-                    [K[p : p + 1, q : q + 1], T[p : p + 1, q : q + 1], P[p : p + 1, q : q + 1]],
-                )
-
-    def test_do_not_depend_on_the_order_of_the_landmarks(
-        self, isa, many, rng, dtype, d, objective, band
-    ):
-        x, y, how = self.grids(many, dtype, d, objective, band)
         order = rng.permutation(len(y))
-        K, T, _, P = all_reductions(x, y, how)
         shuffled = all_reductions(x, y[order], how)
         assert_same_bits(
             [shuffled[0], shuffled[1], shuffled[3]], [K[:, order], T[:, order], P[:, order]]
         )
+        for p, q in zip((0, 5, 12), (32, 7, 0), strict=True):
+            pair = slice(p, p + 1), slice(q, q + 1)
+            alone = all_reductions(x[pair[0]], y[pair[1]], how)
+            assert_same_bits([alone[0], alone[1], alone[3]], [K[pair], T[pair], P[pair]])
 
 
 # -- nothing to do
@@ -376,12 +357,3 @@ class TestDigits:
         rows, columns = result.path.T
         total = np.sum((X[0][:, rows] - X[1][:, columns]) ** 2)
         np.testing.assert_allclose(total, near[0, 1], rtol=1e-9)
-
-
-def test_one_channel_needs_no_axis(rng):
-    a, b = rng.normal(size=(2, 30))
-    for objective in OBJECTIVES:
-        result = align(a[::2], b[::-1], objective=objective)
-        expected = align([a[::2].tolist()], [b[::-1].tolist()], objective=objective)
-        assert result.path.tolist() == expected.path.tolist()
-        assert result.similarity == expected.similarity

@@ -61,10 +61,3 @@ def test_fused_reductions_never_hold_the_products_of_all_pairs(work):
     grown, result = growth(work)
     all_products = SERIES * LANDMARKS * CHANNELS**2 * 8
     assert grown < result + DATA + 32 * MB < all_products / 4
-
-
-@pytest.mark.slow
-def test_the_measure_sees_products_that_are_asked_for():
-    grown, result = growth("Aligner(y, how).products(x)")
-    assert result == SERIES * LANDMARKS * CHANNELS**2 * 8
-    assert 0.8 * result < grown < result + DATA + 32 * MB

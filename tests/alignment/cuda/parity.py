@@ -5,6 +5,7 @@ import numpy as np
 from slts import as_series
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.settings import AlignmentSettings, LandmarkLayouts
+from tests.alignment.kernel_paths import kernel_paths
 from tests.oracles import dtw
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -27,10 +28,6 @@ def admits_a_path(band, n, m):
     return dtw.best_path(np.zeros((n, m)), dtw.band_mask(band, n, m)) is not None
 
 
-def path_of(intervals):
-    return np.array([(i, j) for i, (a, b) in enumerate(intervals) for j in range(a, b + 1)])
-
-
 def check_parity(x, y, how, rng, memory=None, exact=False):
     """Compare totals, means, paths, products, sums and projections. Returns the largest error."""
     if how.band is not None and not isinstance(how.band, int):
@@ -44,14 +41,13 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
     d, shape = series.n_channels, (len(x), len(y))
     backend = CudaBackend(series, LandmarkLayouts(landmarks, how), memory=memory)
 
-    intervals = backend.intervals()
+    paths = kernel_paths(series, landmarks, how, CudaBackend, memory=memory)
     T_ref = np.empty((*shape, d, d))
     K_ref, total_ref, length = np.empty((3, *shape))
     phased_ref = np.zeros((3, *shape, d, d))
     for p, a in enumerate(rows_x):
         for q, b in enumerate(rows_y):
-            assert (intervals[p, q, len(a) :] == -1).all()
-            path = path_of(intervals[p, q, : len(a)])
+            path = paths[p, q]
             local = dtw.local_values(a, b, how.objective)
             mask = dtw.band_mask(how.band, len(a), len(b))
             reference = dtw.best_path(local, mask)

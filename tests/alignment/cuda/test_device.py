@@ -3,7 +3,6 @@
 import logging
 import subprocess
 import sys
-from importlib import resources
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,8 +38,8 @@ def test_a_missing_driver_is_an_error_with_its_cause(pretend, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["gpu", "CUDA", None, 0])
-def test_other_names_are_refused(name):
-    with pytest.raises(ValueError, match=r"'device' parameter must be one of"):
+def test_other_names_are_errors(name):
+    with pytest.raises(ValueError, match="'device' parameter"):
         slts.similarity(X, device=name)
 
 
@@ -64,10 +63,6 @@ def test_auto_without_a_gpu_uses_the_cpu_and_says_why(pretend, tmp_path, caplog)
     with caplog.at_level(logging.INFO, logger="slts"):
         assert not device.runs_on_cuda("auto", 1e12)
     assert "uses the CPU" in caplog.text
-
-
-def test_the_kernel_is_part_of_the_package():
-    assert resources.files("slts.alignment.cuda").joinpath("kernel.cu").is_file()
 
 
 def test_slts_imports_without_the_native_extension_and_says_so_when_it_is_needed():

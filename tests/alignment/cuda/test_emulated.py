@@ -147,16 +147,25 @@ def test_memory_counts_as_free_when_a_run_begins(emulated, rng, monkeypatch):
 
 
 def test_memory_that_others_take_meanwhile_makes_blocks_smaller(emulated, rng, monkeypatch):
-    empty, largest = emulated.empty, 40_000
+    empty, sizes = emulated.empty, []
 
     def scarce(shape, dtype):
-        if np.prod(shape) * np.dtype(dtype).itemsize > largest:
+        sizes.append(np.prod(shape) * np.dtype(dtype).itemsize)
+        if sizes[-1] > 40_000:
             raise emulated.cuda.memory.OutOfMemoryError
         return empty(shape, dtype)
 
+    how = settings("affinity", None, "float32")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(5, 10), 3), layout="time_first"))
+        for count in (32, 70)
+    )
+    T, again = np.empty((2, 32, 70, 3, 3), dtype=np.float32)
+    CudaBackend(x, LandmarkLayouts(y, how)).products(T)
     monkeypatch.setattr(emulated, "empty", scarce)
-    x, y = (ragged(rng, count, np.arange(5, 10), 3) for count in (16, 70))
-    check_parity(x, y, settings("affinity", None, "float32"), rng)
+    CudaBackend(x, LandmarkLayouts(y, how)).products(again)
+    assert max(sizes) > 40_000
+    np.testing.assert_array_equal(again, T)
 
 
 def test_memory_for_not_even_one_series_is_an_error(emulated, rng, monkeypatch):
