@@ -146,24 +146,6 @@ def test_channels_are_matched_by_name(fitted, data, batch, tmp_path):
 # -- learning
 
 
-LABELS = {
-    "objects": lambda y: y.astype(object),
-    "bools": lambda y: y == y[0],
-    "numbers": lambda y: np.unique(y, return_inverse=True)[1] - 1.0,
-}
-
-
-@pytest.mark.parametrize("labels", LABELS)
-@every([slts.BBSClassifier, slts.LocalSLTSClassifier])
-def test_labels_of_any_type_are_learned(kind, labels, data):
-    X, y = data[0], LABELS[labels](data[1])
-    plain = y.astype(str) if labels == "objects" else y
-    model = quick(kind).fit(scan_of((X[:50], plain[:50]), (X[50:], plain[50:])))
-    expected = quick(kind).fit(X, y)
-    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
-    assert model.predict(X).tolist() == expected.predict(X).tolist()
-
-
 def test_identifiers_of_rows_of_lists_may_be_repeated(data, tmp_path):
     """They may name persons rather than series."""
     path = write_lists(tmp_path / "lists.parquet", *data)
