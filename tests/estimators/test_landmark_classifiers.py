@@ -111,26 +111,21 @@ def test_every_solve_reports_a_certified_gap(kind, problem, n_problems, fitted):
         assert report.gap <= 1e-6 * max(report.objective, 1e-6)
 
 
-@pytest.mark.parametrize("gamma", [1e-3, 1e-2, 0.1])
-@pytest.mark.parametrize("lam", [0.1, 1.0])
+@pytest.mark.parametrize("gamma", [1e-3, 0.1])
 @pytest.mark.filterwarnings("ignore:The metric of class:UserWarning")
-def test_the_separator_loses_no_more_than_the_metric_it_builds_on(gamma, lam, three):
+def test_objectives_are_those_of_the_paper(gamma, three):
     X, y, _, _ = three
-    how = {"gamma": gamma, "lam": lam, "calibration_cv": None, "random_state": 0}
-    model = slts.SLTSClassifier(18, **how).fit(X, y)
-    T = slts.aligned_products(X, model.landmarks_)
-    codes = y[model.landmark_indices_]
+    model = slts.SLTSClassifier(18, gamma=gamma, calibration_cv=None, random_state=0).fit(X, y)
+    T, codes = slts.aligned_products(X, model.landmarks_), y[model.landmark_indices_]
     for c, M in enumerate(model.metrics_):
         sign, landmark_sign = np.where(y == c, 1.0, -1.0), np.where(codes == c, 1.0, -1.0)
         K = np.einsum("ijde,de->ij", T, M)
-        margins = sign * (K @ landmark_sign) / (18 * gamma)
-        metric_loss = np.maximum(1 - margins, 0).mean()
-        penalty = lam * np.sum(M**2)
+        metric_loss = np.maximum(1 - sign * (K @ landmark_sign) / (18 * gamma), 0).mean()
         separator_loss = np.maximum(1 - sign * (K @ model.coef_[c]), 0).mean()
-        metric_report, separator_report = model.reports_[2 * c : 2 * c + 2]
-        assert metric_report.objective == pytest.approx(metric_loss + penalty, rel=1e-9)
-        assert separator_report.objective == pytest.approx(separator_loss, rel=1e-9, abs=1e-12)
-        assert metric_loss + 2 * penalty <= 1 + 1e-9
+        of_metric, of_separator = model.reports_[2 * c : 2 * c + 2]
+        objective = metric_loss + model.lam * np.sum(M**2)
+        assert of_metric.objective == pytest.approx(objective, rel=1e-9)
+        assert of_separator.objective == pytest.approx(separator_loss, rel=1e-9, abs=1e-12)
         assert separator_loss <= metric_loss + 1e-9
         assert np.abs(model.coef_[c]).sum() <= (1 + 1e-9) / gamma
 

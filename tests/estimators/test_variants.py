@@ -139,24 +139,3 @@ def test_every_penalty_learns_and_reports_its_gap(kind, regularizer, three, alig
     for report in metrics:
         assert report.converged
         assert report.gap <= tolerance * report.objective
-
-
-def test_metrics_have_the_shape_their_penalty_is_chosen_for():
-    rng = np.random.default_rng(1)
-    y = np.arange(60) % 2
-    # Channel 0 tells the classes apart; the other five are noise.
-    X = [rng.normal(size=(6, 12)) + np.eye(6)[:, :1] * (2.0 * c - 1.0) for c in y]
-
-    def metric(regularizer):
-        model = slts.SLTSClassifier(gamma=0.01, regularizer=regularizer, calibration_cv=None,
-                                    random_state=0)  # fmt: skip
-        return model.fit(X, y).metrics_[0]
-
-    assert np.linalg.matrix_rank(metric("frobenius")) == 6
-    assert np.linalg.matrix_rank(metric("nuclear")) <= 2
-    sparse = metric("l1")
-    assert np.count_nonzero(sparse) <= 6
-    assert np.abs(sparse).argmax() == 0
-    semidefinite = metric("mahalanobis")
-    np.testing.assert_array_equal(semidefinite, semidefinite.T)
-    assert np.linalg.eigvalsh(semidefinite)[0] >= -1e-12 * np.abs(semidefinite).max()
