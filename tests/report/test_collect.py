@@ -147,7 +147,7 @@ def test_landmarks_are_drawn_largest_share_first(content, model):
 def test_certificate_is_that_of_certify(content, model, three):
     own = slts.certify(model, three.X_test, three.y_test).headline
     found = content["certificate"]
-    assert found["given"]
+    assert found["certified"]
     assert found["bounds"][0]["value"] == pytest.approx(own.value, rel=1e-5)
     assert found["bounds"][0]["sentence"] == own.sentence
 
@@ -168,7 +168,7 @@ def test_groups_are_the_independent_draws(model, three):
 
 def test_nothing_is_certified_on_training_series(model, three):
     found = collect(model, three.X, three.y)["certificate"]
-    assert not found["given"]
+    assert not found["certified"]
     assert "copy of a training series" in found["reason"]
 
 
@@ -188,7 +188,7 @@ def test_without_data_the_report_describes_the_model(model):
         assert found[part] is None
     assert found["summary"]["accuracy"] is None
     assert found["references"]["gallery"]
-    assert not found["certificate"]["given"]
+    assert not found["certificate"]["certified"]
     own = slts.summarize(model).channel_importance
     shares = own / own.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found["importance"]["channels"], shares, rtol=1e-3)
@@ -429,7 +429,7 @@ def test_predictions_and_similarities_are_computed_once(kind, method, three, mon
 
     for name in sizes:
         count(name)
-    assert collect(model, three.X_test, three.y_test)["certificate"]["given"]
+    assert collect(model, three.X_test, three.y_test)["certificate"]["certified"]
     assert sizes["decision_function"] == [30]
     # Local models also draw their landmarks.
     assert sorted(sizes[method]) == sorted([30, 12] if kind == "local" else [30])

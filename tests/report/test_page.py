@@ -166,7 +166,7 @@ def test_for_and_against_differ_without_red_and_green(theme):
 
 
 def test_the_page_says_what_it_leaves_out(changed):
-    changed["explorer"]["n_given"] = 9000
+    changed["explorer"]["n_series"] = 9000
     changed["data"]["lengths"]["high"] = 500
     text = render(changed)
     assert "This file contains 30 of 9,000 series" in text
@@ -219,7 +219,7 @@ def test_probabilities_are_called_probabilities(three):
 
 def test_page_without_data_says_so(model):
     text = render(collect(model))
-    assert "No series were given to this report." in text
+    assert "This report has no series." in text
     assert "averaged over the landmarks" in text
     assert 'id="explorer"' not in text
 

@@ -239,11 +239,11 @@ def _requested(
     data: str, common: CommonOptions, expected: ExpectedColumns, model: Any, **others: Any
 ) -> RequestedColumns:
     """Return the columns that the options name; without --every, the grid of a model is used."""
-    given = common.columns
+    columns = common.columns
     is_table = base_suffix(data) not in (".npz", ".ts")
-    if model is not None and given["every"] is None and is_table:
-        given |= {"every": model.every_}
-    return RequestedColumns(**given, **others, expected=expected)
+    if model is not None and columns["every"] is None and is_table:
+        columns |= {"every": model.every_}
+    return RequestedColumns(**columns, **others, expected=expected)
 
 
 def _say_other_grid(data: str, common: CommonOptions, every: Any, model: Any) -> None:
@@ -296,14 +296,14 @@ class MissingCounts:
 
     def say(self, messages: Messages) -> None:
         """Print the channels with missing values; nothing if no value is missing."""
-        found = [
+        parts = [
             f"{count:,} ({count / self.n_steps:.1%}) in {name}"
             for name, count in self.by_channel.items()
             if count
         ]
-        more = f" and {len(found) - _MOST_NAMED} more channels" if len(found) > _MOST_NAMED else ""
-        if found:
-            shown = ", ".join(found[:_MOST_NAMED])
+        more = f" and {len(parts) - _MOST_NAMED} more channels" if len(parts) > _MOST_NAMED else ""
+        if parts:
+            shown = ", ".join(parts[:_MOST_NAMED])
             messages.say_once(f"missing values in {self.n_steps:,} steps: {shown}{more}")
 
 
@@ -347,7 +347,7 @@ class CommandScan:
 
     @property
     def n_bytes(self) -> int | None:
-        """Approximate memory of all series as float64, if it is known."""
+        """Approximate memory of all series as float64, if it can be estimated."""
         return self.scan.n_bytes
 
     def parts(self, *, labels: bool = True) -> list[_CommandPart]:
@@ -361,11 +361,11 @@ class CommandScan:
 
     def read(self) -> Dataset:
         """Read all series into memory."""
-        found = self.changed(self.scan.read())
+        dataset = self.changed(self.scan.read())
         missing = MissingCounts()
-        missing.add(found.series)
+        missing.add(dataset.series)
         missing.say(self.messages)
-        return found
+        return dataset
 
     @property
     def all_missing(self) -> MissingCounts:
@@ -505,12 +505,12 @@ def split(
     are not divided. They depend on the seed and the series, not on their order. The only series of
     a class is not held out.
     """
-    found = read_labels(scan, seed)
-    classes, codes = np.unique(found.labels, return_inverse=True)
-    order = np.argsort(found.keys, kind="stable")
-    splits = split_in_order(cv, codes, order, found.groups, option)
+    series = read_labels(scan, seed)
+    classes, codes = np.unique(series.labels, return_inverse=True)
+    order = np.argsort(series.keys, kind="stable")
+    splits = split_in_order(cv, codes, order, series.groups, option)
     tested = np.unique(codes[np.concatenate([test for _, test in splits])])
-    n, grouped = len(splits), found.groups is not None
+    n, grouped = len(splits), series.groups is not None
     if isinstance(cv, int) and n < cv:
         why = f"only {n} groups can be held out" if grouped else f"a class has {n} series"
         scan.messages.say(f"{option} {cv}: only {n} folds, because {why}")
@@ -519,7 +519,7 @@ def split(
         why = "has one group: it is not tested, and not learned if this group is held out"
     for label in np.delete(classes, tested).tolist():
         scan.messages.say(f"class {label!r} {why}")
-    ends = np.cumsum(found.sizes)[:-1]
+    ends = np.cumsum(series.sizes)[:-1]
 
     def part(rows: IntArray) -> CommandScan:
         return replace(scan, kept=np.split(np.isin(np.arange(len(codes)), rows), ends))

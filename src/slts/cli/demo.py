@@ -48,19 +48,19 @@ def demo(
     for name, model in _classifiers(random_state).items():
         start = time.monotonic()
         model.set_params(verbose=messages.shows_progress).fit(X, y)
-        found = accuracy(model.predict(X_test), y_test)
+        measured = accuracy(model.predict(X_test), y_test)
         model.set_params(verbose=False)
         seconds = time.monotonic() - start
         rows.append(
             {
                 "method": name,
-                **found,
+                **measured,
                 "paper": _PAPER.get(name),
                 "landmarks": _n_kept(model, X),
                 "seconds": seconds,
             }
         )
-        messages.detail(f"{name}: {describe_accuracy(found)}, {seconds:.1f} s")
+        messages.detail(f"{name}: {describe_accuracy(measured)}, {seconds:.1f} s")
     out.mkdir(parents=True, exist_ok=True)
     model_file, page = out / "model.slts", out / "report.html"
     save(model, model_file)

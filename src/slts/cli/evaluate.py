@@ -41,7 +41,7 @@ def evaluate(
     )
     scan = open_scan(data, common, model=fitted, groups=groups)
     held_out = HeldOut.of(fitted, scan)
-    found = scores(
+    measured = scores(
         fitted.classes_, held_out.predicted, held_out.probabilities, held_out.labels,
         held_out.groups,
     )  # fmt: skip
@@ -55,18 +55,18 @@ def evaluate(
     if common.as_json:
         certified = None if certificate is None else certificate.to_dict()
         copies = {"n_training_copies": held_out.n_copies}
-        show_json({"data": scan.name, **found, **copies, "certificate": certified})
+        show_json({"data": scan.name, **measured, **copies, "certificate": certified})
         return
-    _print(found)
+    _print(measured)
     if certificate is not None:
         typer.echo(certificate.headline.sentence)
 
 
-def _print(found: dict[str, Any]) -> None:
-    typer.echo(describe_accuracy(found))
-    typer.echo(f"balanced accuracy {found['balanced_accuracy']:.1%}")
-    if found["log_loss"] is not None:
-        typer.echo(f"log-loss {found['log_loss']:.4f}")
+def _print(measured: dict[str, Any]) -> None:
+    typer.echo(describe_accuracy(measured))
+    typer.echo(f"balanced accuracy {measured['balanced_accuracy']:.1%}")
+    if measured["log_loss"] is not None:
+        typer.echo(f"log-loss {measured['log_loss']:.4f}")
     show_table(
         ["class", "series", "precision", "recall", "F1"],
         [
@@ -77,11 +77,11 @@ def _print(found: dict[str, Any]) -> None:
                 "" if row["recall"] is None else f"{row['recall']:.3f}",
                 f"{row['f1']:.3f}",
             ]
-            for row in found["by_class"]
+            for row in measured["by_class"]
         ],
     )
-    names = [str(name) for name in found["classes"]]
-    rows = [[name, *map(str, row)] for name, row in zip(names, found["confusion"], strict=True)]
+    names = [str(name) for name in measured["classes"]]
+    rows = [[name, *map(str, row)] for name, row in zip(names, measured["confusion"], strict=True)]
     show_table(["true", *names], rows, title="confusion matrix: columns are predictions")
 
 

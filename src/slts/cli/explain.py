@@ -66,11 +66,11 @@ def explain_prediction(
     chosen = _find_class(explanation, for_class)
     if plot is not None:
         _plot(explanation, chosen, plot)
-    found = _content(name, explanation, chosen, fitted.outputs(x).probabilities)
+    content = _content(name, explanation, chosen, fitted.outputs(x).probabilities)
     if common.as_json:
-        show_json(found)
+        show_json(content)
         return
-    _print(fitted, explanation, found, top)
+    _print(fitted, explanation, content, top)
     if plot is not None:
         common.messages.done(f"plot: {plot}")
 
@@ -154,10 +154,10 @@ def _content(
     }
 
 
-def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int) -> None:
-    labels, chosen, scores = found["classes"], found["explained"], found["decision"]
-    typer.echo(f"series {found['series']}: predicted {found['predicted']}")
-    chances = found["probabilities"]
+def _print(model: Any, explanation: Explanation, content: dict[str, Any], top: int) -> None:
+    labels, chosen, scores = content["classes"], content["explained"], content["decision"]
+    typer.echo(f"series {content['series']}: predicted {content['predicted']}")
+    chances = content["probabilities"]
     rows = []
     for c in np.argsort(-scores, kind="stable")[:top]:
         name = str(labels[c])
@@ -181,7 +181,7 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
-        return [found["landmark_names"][j], f"{found['similarities'][j]:.4f}"]
+        return [content["landmark_names"][j], f"{content['similarities'][j]:.4f}"]
 
     def snippet(k: int) -> list[str]:
         text = model.describe_snippet(k, explanation.channel_names)
@@ -189,16 +189,16 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
         text += "" if compared == "values" else f", {compared}"
         return [text, str(np.count_nonzero(explanation.occurrences(k)))]
 
-    terms, times = found["contributions"][c], explanation.series.times
+    terms, times = content["contributions"][c], explanation.series.times
     texts = [] if times is None else time_texts(times)
-    offset, total = _adding_up(scores[c], [found["offset"][c], terms.sum()])
+    offset, total = _adding_up(scores[c], [content["offset"][c], terms.sum()])
     typer.echo(f"{of_class} offset {offset:.4f} + contributions {total:.4f}")
-    show_largest(["channel"], lambda u: [found["channels"][u]], terms.sum(axis=0), total)
+    show_largest(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), total)
     head = ["step", "time"] if texts else ["step"]
     show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), total)
-    of_landmarks, of_snippets = found["by_landmark"][c], found["by_snippet"][c]
+    of_landmarks, of_snippets = content["by_landmark"][c], content["by_snippet"][c]
     intercept, *sums = _adding_up(
-        scores[c], [found["intercept"][c], of_landmarks.sum(), of_snippets.sum()]
+        scores[c], [content["intercept"][c], of_landmarks.sum(), of_snippets.sum()]
     )
     also = f" + snippets {sums[1]:.4f}" if len(of_snippets) else ""
     typer.echo(f"{of_class} intercept {intercept:.4f} + landmarks {sums[0]:.4f}{also}")

@@ -100,7 +100,7 @@ def fit(
         "device": common.device,
         "memory_limit": memory_limit,
     }
-    estimator, given = _make_estimator(method, param or [], settings)
+    estimator, assigned = _make_estimator(method, param or [], settings)
     if groups is not None and not given_tests and not has_fit_parameter(estimator, "groups"):
         raise typer.BadParameter(
             f"{type(estimator).__name__} does not hold out groups when it is fitted: add --cv 5, "
@@ -109,7 +109,7 @@ def fit(
         )
     scan = open_scan(data, common, groups=groups)
     training, held_out = scan, None
-    # Test data are read before training, so that errors in them are found early.
+    # Test data are read before training, so that errors in them are reported early.
     if test_size is not None:
         ((training, held_out),) = split(scan, random_state, test_size, "--test-size")
     elif test is not None:
@@ -126,16 +126,16 @@ def fit(
     save(estimator, model, identifiers=not no_identifiers, digests=not no_digests)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
-    n_copies = sum(found.n_copies for found in tested)
+    n_copies = sum(one.n_copies for one in tested)
     if n_copies:
-        n = sum(len(found.labels) for found in tested)
+        n = sum(len(one.labels) for one in tested)
         common.messages.say(copies_warning(n_copies, n))
     certificate = None if held_out is None or n_copies else tested[0].certificate()
-    found = {
+    result = {
         "model": str(model),
         "estimator": type(estimator).__name__,
-        "parameters": given,
-        "chosen": _chosen(estimator, given),
+        "parameters": assigned,
+        "chosen": _chosen(estimator, assigned),
         "n_series": estimator.n_series_in_,
         "n_channels": estimator.n_channels_in_,
         "classes": estimator.classes_,
@@ -150,28 +150,28 @@ def fit(
         "missing": scan.all_missing.by_channel,
     }
     if common.as_json:
-        show_json(found)
+        show_json(result)
     else:
-        common.messages.done(_summary(found, certificate))
+        common.messages.done(_summary(result, certificate))
 
 
 def _open_test(
     test: str, common: options.CommonOptions, training: CommandScan, groups: str | None
 ) -> CommandScan:
     """Return a scan of test data, which must have the channels and classes of the training data."""
-    known = read_labels(training)
+    trained = read_labels(training)
     columns = training.columns
     expected = ExpectedColumns(
         channels=training.scan.channel_names,
-        classes=np.unique(known.labels),
+        classes=np.unique(trained.labels),
         label=columns.label if columns is not None and columns.has_header else None,
-        n_channels=known.n_channels,
+        n_channels=trained.n_channels,
         owner=training.name,
     )
     scan = open_scan(test, common, training=expected, groups=groups)
-    found = read_labels(scan)
-    if known.groups is not None and found.groups is not None:
-        both = np.intersect1d(known.groups, found.groups).tolist()
+    tested = read_labels(scan)
+    if trained.groups is not None and tested.groups is not None:
+        both = np.intersect1d(trained.groups, tested.groups).tolist()
         if both:
             more = f" and {count(len(both) - 1, 'more group')}" if len(both) > 1 else ""
             raise CommandError(
@@ -186,31 +186,32 @@ def _open_test(
 def _make_estimator(
     method: str, parameters: Sequence[str], settings: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a classifier and the parameters given as ``"name=value"``.
+    """Return a classifier and the parameters of texts ``"name=value"``.
 
     Settings that the classifier does not have are left out.
     """
     estimator = getattr(estimators, CLASSIFIERS[method])()
-    owner, known = type(estimator).__name__, estimator.get_params()
-    given = {}
+    owner, defaults = type(estimator).__name__, estimator.get_params()
+    assigned = {}
     for text in parameters:
         name, equals, value = map(str.strip, text.partition("="))
         if not equals or not name:
             raise typer.BadParameter(f"expected name=value, got {text!r}", param_hint="--param")
-        if name not in known:
+        if name not in defaults:
+            names = ", ".join(sorted(defaults))
             raise typer.BadParameter(
-                f"{owner} has no parameter {name!r}. Its parameters are {', '.join(sorted(known))}",
+                f"{owner} has no parameter {name!r}. Its parameters are {names}",
                 param_hint="--param",
             )
-        given[name] = _parse_value(value)
-    if settings["memory_limit"] is not None and "memory_limit" not in known:
+        assigned[name] = _parse_value(value)
+    if settings["memory_limit"] is not None and "memory_limit" not in defaults:
         raise typer.BadParameter(
             f"{owner} needs all training series in memory: use --method local, slts or bbs",
             param_hint="--memory-limit",
         )
-    estimator.set_params(**{k: v for k, v in settings.items() if k in known} | given)
+    estimator.set_params(**{k: v for k, v in settings.items() if k in defaults} | assigned)
     check_device(estimator.device, owner)
-    return estimator, given
+    return estimator, assigned
 
 
 def _parse_value(text: str) -> Any:
@@ -254,42 +255,42 @@ def _measured(tested: list[HeldOut]) -> dict[str, Any] | None:
     return accuracy(*(np.concatenate([getattr(one, name) for one in tested]) for name in names))
 
 
-def _chosen(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters that were chosen, and not given."""
+def _chosen(estimator: Any, assigned: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters that were chosen, and not assigned."""
     chosen = dict(getattr(estimator, "best_params_", {}))
     parameters = estimator.get_params()
     if parameters.get("n_phases") == "auto":
         chosen["n_phases"] = estimator.model_.aligned[0].n_phases
     if parameters.get("C") == "auto":
         chosen["C"] = estimator.C_
-    if "n_landmarks" in parameters and "n_landmarks" not in given:
+    if "n_landmarks" in parameters and "n_landmarks" not in assigned:
         chosen["n_landmarks"] = len(estimator.landmarks_)
     return chosen
 
 
-def _summary(found: dict[str, Any], certificate: Certificate | None) -> str:
+def _summary(result: dict[str, Any], certificate: Certificate | None) -> str:
     """Return what `--json` prints as a few lines of text."""
-    chosen = ", ".join(f"{key}={value:.6g}" for key, value in found["chosen"].items())
+    chosen = ", ".join(f"{key}={value:.6g}" for key, value in result["chosen"].items())
     trained = (
-        f"{found['estimator']} trained on {found['n_series']} series "
-        f"({count(found['n_channels'], 'channel')}, {len(found['classes'])} classes) in "
-        f"{duration(found['seconds'])}" + (f"; chosen: {chosen}" if chosen else "")
+        f"{result['estimator']} trained on {result['n_series']} series "
+        f"({count(result['n_channels'], 'channel')}, {len(result['classes'])} classes) in "
+        f"{duration(result['seconds'])}" + (f"; chosen: {chosen}" if chosen else "")
     )
-    measured, how = found["held_out"], "on held-out series"
-    if found["n_folds"]:
-        how = f"cross-validation, {found['n_folds']} folds"
-    elif found["n_training_copies"]:
+    measured, how = result["held_out"], "on held-out series"
+    if result["n_folds"]:
+        how = f"cross-validation, {result['n_folds']} folds"
+    elif result["n_training_copies"]:
         how = "on series that are not held out"
-    elif measured is None and found["validation"] is not None:
-        measured, how = found["validation"], "leave-one-out"
+    elif measured is None and result["validation"] is not None:
+        measured, how = result["validation"], "leave-one-out"
         if measured["kind"] == "held-out":
             how = "on training series that were held out"
     lines = [trained] if measured is None else [trained, f"{how}: {describe_accuracy(measured)}"]
-    if how == "leave-one-out" and measured["interval"][1] < 1 / len(found["classes"]):
+    if how == "leave-one-out" and measured["interval"][1] < 1 / len(result["classes"]):
         lines.append(
             "no better than guessing. If labels are unrelated to the series, leave-one-out is "
             "below chance: leaving a series out makes its class less frequent"
         )
     if certificate is not None:
         lines.append(certificate.headline.sentence)
-    return "\n".join([*lines, f"model: {found['model']}"])
+    return "\n".join([*lines, f"model: {result['model']}"])

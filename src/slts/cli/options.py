@@ -171,17 +171,17 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     fields of `CommonOptions` as options too.
     """
     text, helps = _documented(function)
-    own = dict(inspect.signature(function, eval_str=True).parameters)
+    options = dict(inspect.signature(function, eval_str=True).parameters)
     shared = dict(inspect.signature(CommonOptions, eval_str=True).parameters)
-    if own.pop("common", None) is None:
+    if options.pop("common", None) is None:
         shared.clear()
     helps |= _documented(CommonOptions)[1]
-    parameters = [_with_help(one, helps) for one in (*own.values(), *shared.values())]
+    parameters = [_with_help(one, helps) for one in (*options.values(), *shared.values())]
 
     @functools.wraps(function)
-    def run(**given: Any) -> None:
-        common = {name: given.pop(name) for name in shared}
-        function(**given, **({"common": CommonOptions(**common)} if shared else {}))
+    def run(**values: Any) -> None:
+        common = {name: values.pop(name) for name in shared}
+        function(**values, **({"common": CommonOptions(**common)} if shared else {}))
 
     run.__doc__ = text
     # typer reads both.
@@ -193,10 +193,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def _documented(thing: Any) -> tuple[str, dict[str, str]]:
     """Return a docstring without its section of parameters, and the text of each of these."""
     text, _, section = (inspect.getdoc(thing) or "").partition("\n\nParameters\n----------\n")
-    found = re.findall(r"^(\w+)\n((?: +.*\n?)+)", section, re.MULTILINE)
+    items = re.findall(r"^(\w+)\n((?: +.*\n?)+)", section, re.MULTILINE)
     # The terminal decides where lines end.
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-    return text, {name: " ".join(lines.split()) for name, lines in found}
+    return text, {name: " ".join(lines.split()) for name, lines in items}
 
 
 def _with_help(parameter: inspect.Parameter, helps: dict[str, str]) -> inspect.Parameter:

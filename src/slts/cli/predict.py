@@ -91,8 +91,8 @@ def predict(
     if out == _STDOUT:
         return
     if common.as_json:
-        found = {"out": out, "n_series": done, "n_skipped": n_skipped, "predicted": counts}
-        show_json(found if sets is None else found | {"sets": flags})
+        result = {"out": out, "n_series": done, "n_skipped": n_skipped, "predicted": counts}
+        show_json(result if sets is None else result | {"sets": flags})
     else:
         common.messages.done(f"{count(done - n_skipped, 'prediction')}: {out}")
         if sets is not None:
@@ -108,18 +108,18 @@ def _predict(
     """
     records: list[_Record] = []
     if len(batch):
-        found = model.outputs(batch.series)
+        outputs = model.outputs(batch.series)
         columns: dict[str, list[Any]] = {
             "id": [None] * len(batch) if batch.ids is None else batch.ids.tolist(),
-            "prediction": found.labels.tolist(),
+            "prediction": outputs.labels.tolist(),
         }
-        if found.probabilities is not None:
-            names, rows = list(map(str, model.classes_.tolist())), found.probabilities.tolist()
+        if outputs.probabilities is not None:
+            names, rows = list(map(str, model.classes_.tolist())), outputs.probabilities.tolist()
             columns["probabilities"] = [dict(zip(names, row, strict=True)) for row in rows]
         if sets is not None and alpha is not None:
-            own = sets.from_decisions(found.decisions, alpha)
-            columns["set"] = [row.tolist() for row in own.labels]
-            columns |= {"set_size": own.sizes.tolist(), "set_flag": own.flags}
+            label_sets = sets.from_decisions(outputs.decisions, alpha)
+            columns["set"] = [row.tolist() for row in label_sets.labels]
+            columns |= {"set_size": label_sets.sizes.tolist(), "set_flag": label_sets.flags}
         rows = zip(*columns.values(), strict=True)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
     for one in batch.unusable:
@@ -131,7 +131,7 @@ def _predict(
 
 
 def _cells(record: _Record) -> dict[str, Any]:
-    """Return the values of a record by column: each probability has its own."""
+    """Return the values of a record by column, with one column for each probability."""
     chances = record.get("probabilities", {})
     return record | {f"p_{name}": p for name, p in chances.items()}
 
@@ -154,8 +154,8 @@ def _csv_writer(file: TextIO, columns: Sequence[str]) -> _Write:
         is_first = False
         for record in records:
             cells = _cells(record)
-            own = [record["id"], record["prediction"], *(text(cells.get(c)) for c in columns[2:])]
-            table.writerow(own)
+            row = [record["id"], record["prediction"], *(text(cells.get(c)) for c in columns[2:])]
+            table.writerow(row)
 
     return write
 

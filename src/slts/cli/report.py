@@ -41,16 +41,16 @@ def report(
     """
     check_output_path(out, "the report", "--out", (".html", ".htm"), [model, data])
     fitted = load_model(model, common)
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if data is not None:
-        found = open_scan(data, common, model=fitted, groups=groups, labelled=False).read()
-        given = {"X": found.series, "y": found.labels, "groups": found.groups}
-        if found.labels is None:
+        dataset = open_scan(data, common, model=fitted, groups=groups, labelled=False).read()
+        arguments = {"X": dataset.series, "y": dataset.labels, "groups": dataset.groups}
+        if dataset.labels is None:
             common.messages.say(
                 f"no column of {data} holds the classes of the model: the report has no accuracy"
             )
     title = title or _title(str(model) if data is None else data)
-    content = collect(fitted, title=title, verbose=common.messages.shows_progress, **given)
+    content = collect(fitted, title=title, verbose=common.messages.shows_progress, **arguments)
     summary = content["summary"]
     if summary["n_seen"] and summary["accuracy"] is not None:
         common.messages.say(copies_warning(summary["n_seen"], summary["n_series"]))

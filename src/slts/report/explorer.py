@@ -156,7 +156,7 @@ class Explorer:
     def content(self) -> dict[str, Any]:
         """All entries, with their arrays packed."""
         return {
-            "n_given": len(self.predictions.batch),
+            "n_series": len(self.predictions.batch),
             "n_wrong": len(self.predictions.wrong),
             "labelled": self.predictions.truth is not None,
             "has_contributions": bool(self._contributions),
@@ -306,7 +306,7 @@ def space_section(content: Content) -> str:
     space, explorer = content["space"], content["explorer"]
     if space is None:
         return ""
-    n, given = len(space["points"]), content["summary"]["n_series"]
+    n, total = len(space["points"]), content["summary"]["n_series"]
     landmarks = content["references"]["kind"] == "landmarks"
     kind = "landmarks" if landmarks else "training series"
     sentences = [
@@ -316,7 +316,7 @@ def space_section(content: Content) -> str:
         f"Colour and shape show the {'true' if explorer['labelled'] else 'predicted'} class.",
         "Outlined shapes are errors." if explorer["n_wrong"] else "",
         "Rings are landmarks, in the colour of their class." if space["landmarks"] else "",
-        f"{n:,} of {given:,} series are shown, misclassified series first." if n < given else "",
+        f"{n:,} of {total:,} series are shown, misclassified series first." if n < total else "",
     ]
     return section("space", about=" ".join(filter(None, sentences)))
 
@@ -326,11 +326,11 @@ def explorer_section(content: Content) -> str:
     explorer, drawing = content["explorer"], content["drawing"]
     if explorer is None:
         return ""
-    kept, given = len(explorer["entries"]), explorer["n_given"]
+    kept, total = len(explorer["entries"]), explorer["n_series"]
     steps, channels = drawing["most_steps"], len(drawing["channels"])
     notes = []
-    if kept < given:
-        notes.append(section("some_series", kept=f"{kept:,}", given=f"{given:,}"))
+    if kept < total:
+        notes.append(section("some_series", kept=f"{kept:,}", total=f"{total:,}"))
     if content["data"]["lengths"]["high"] > steps:
         notes.append(section("long_series", steps=str(steps)))
     if content["summary"]["n_channels"] > channels:

@@ -95,21 +95,21 @@ def _class_metrics(model: LinearClassifier, feature_map: int) -> list[dict[str, 
 
 def importance_section(content: Content) -> str:
     """Importance of channels and feature maps, and the container of the metrics."""
-    found = content["importance"]
-    if found["channels"] is None and not found["metrics"]:
+    parts = content["importance"]
+    if parts["channels"] is None and not parts["metrics"]:
         return ""
     story, tables = "", []
-    if found["channels"] is not None:
+    if parts["channels"] is not None:
         story, listing = _channels(content)
         tables.append(listing)
-    if found["feature_maps"]:
-        tables.append(_feature_maps(found["feature_maps"]))
+    if parts["feature_maps"]:
+        tables.append(_feature_maps(parts["feature_maps"]))
     return section(
         "importance",
         story=story,
         tables=f'<div class="beside">{"".join(tables)}</div>' if tables else "",
-        metrics=section("metrics", about=_about_metrics(found))
-        if found["metrics"]
+        metrics=section("metrics", about=_about_metrics(parts))
+        if parts["metrics"]
         else section("no_metrics"),
     )
 

@@ -25,7 +25,7 @@ def resource(name: str) -> str:
 
 def fill(template: str, slots: dict[str, str]) -> str:
     """Replace the slots of a template in one pass: inserted text is not searched for slots."""
-    return _SLOT.sub(lambda found: slots[found.group(1)], template)
+    return _SLOT.sub(lambda match: slots[match.group(1)], template)
 
 
 @cache
@@ -42,7 +42,7 @@ def section(name: str, /, **slots: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell with its own class and style.
+    """A table cell with a class and a style.
 
     Attributes
     ----------
@@ -93,8 +93,8 @@ def table(
             name = cell.css or (columns[k] if k < len(columns) else "")
             tag, scope = ("th", "col") if header else ("th", "row") if k == 0 else ("td", "")
             attributes = {"scope": scope, "class": name, "style": cell.style}
-            given = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
-            html += f"<{tag}{given}>{cell.html}</{tag}>"
+            shown = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
+            html += f"<{tag}{shown}>{cell.html}</{tag}>"
         return f"<tr>{html}</tr>"
 
     top = f"<thead>{line(head, header=True)}</thead>" if head else ""

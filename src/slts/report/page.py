@@ -129,8 +129,8 @@ def write_report(
     ...     write_report(model, f"{folder}/report.html", X=X[20:], y=y[20:]).name
     'report.html'
     """
-    found = collect(model, X, y, ids=ids, groups=groups, title=title, verbose=verbose)
-    return write_page(found, path)
+    content = collect(model, X, y, ids=ids, groups=groups, title=title, verbose=verbose)
+    return write_page(content, path)
 
 
 def write_page(content: Content, path: str | os.PathLike[str]) -> Path:
@@ -179,7 +179,7 @@ def _summary_sentences(content: Content) -> str:
     elif summary["n_series"] is not None:
         series = count(summary["n_series"], "series", "series")
         sentences.append(f"It was applied to {series} without labels.")
-    if certificate["given"]:
+    if certificate["certified"]:
         sentences.append(
             f"With {percent(1 - certificate['delta'], 0)} confidence, its error on new series is "
             f"at most {percent(certificate['bounds'][0]['value'])}."
@@ -202,10 +202,10 @@ def _key_figures(content: Content) -> str:
         interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
         if accuracy["n_groups"] is not None:
             interval += f" for the mean of a new group, from {count(accuracy['n_groups'], 'group')}"
-        if not certificate["given"]:
+        if not certificate["certified"]:
             interval += "; not certified"
         cells.append((percent(accuracy["value"]), "Accuracy", interval))
-    if certificate["given"]:
+    if certificate["certified"]:
         confidence = f"at most, with {percent(1 - certificate['delta'], 0)} confidence"
         cells.append((percent(certificate["bounds"][0]["value"]), "Certified error", confidence))
     if summary["n_series"] is not None:

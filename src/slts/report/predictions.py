@@ -55,7 +55,7 @@ class Predictions:
     ids
         Name of each series: "recording 17", or "series 3" if X has no identifiers.
     copies
-        Positions of the copies of training series; None if the training series are not known.
+        Positions of the copies of training series; None if the training series are unknown.
     groups
         Group of each series if groups are the independent draws; None if the series are.
     """
@@ -200,22 +200,22 @@ def confusion(predictions: Predictions, n_classes: int) -> dict[str, Any] | None
 def certificate(model: Any, predictions: Predictions | None) -> dict[str, Any]:
     """The certificate, or the reason for its absence."""
     if predictions is None:
-        return {"given": False, "reason": "No series were given to this report."}
+        return {"certified": False, "reason": "This report has no series."}
     if predictions.labels is None:
-        return {"given": False, "reason": "No labels were given to this report."}
+        return {"certified": False, "reason": "This report has no labels."}
     try:
         labels = check_labels(model, predictions.labels, predictions.batch)
         copies, groups = predictions.copies, predictions.groups
         held_out = HeldOut(model, labels, *predictions.outputs, copies, groups, predictions.batch)
-        found = held_out.certificate().to_dict()
+        certificate = held_out.certificate().to_dict()
     except DataError as error:
         reason = str(error)
-        return {"given": False, "reason": reason[:1].upper() + reason[1:]}
-    for bound in found["bounds"]:
+        return {"certified": False, "reason": reason[:1].upper() + reason[1:]}
+    for bound in certificate["bounds"]:
         # The page shows the statement, not the numbers behind it.
         del bound["details"]
         bound["value"] = rounded(bound["value"], 6)
-    return {"given": True, "reason": None, **found}
+    return {"certified": True, "reason": None, **certificate}
 
 
 def data_summary(predictions: Predictions) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _misclassified(content: Content) -> str:
 def certificate_section(content: Content) -> str:
     """The certificate as sentences, or the reason for its absence."""
     certificate = content["certificate"]
-    if not certificate["given"]:
+    if not certificate["certified"]:
         return section("no_certificate", reason=escape(certificate["reason"]))
     first, *others = certificate["bounds"]
     bounds = ""

@@ -209,7 +209,7 @@ class Landmarks(References):
     def gallery(self, similarities: FloatArray | None) -> tuple[list[dict[str, Any]], bool]:
         """The strongest landmarks of each class, and whether they have weights.
 
-        If landmarks have weights, every class has its own: the landmarks of a row are those with
+        If landmarks have weights, every class has other ones: the landmarks of a row are those with
         the largest weights for its class, and an effect is the share of the weight, with its sign.
         Otherwise they are those that belong to the class; see `landmark_effects`.
         """

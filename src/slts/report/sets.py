@@ -36,8 +36,8 @@ def sets_content(
     if not usable:
         return None
     sets = prediction_sets(model)
-    found = [sets.from_decisions(predictions.decisions, alpha) for alpha in usable]
-    first, truth = found[0], predictions.truth
+    by_alpha = [sets.from_decisions(predictions.decisions, alpha) for alpha in usable]
+    first, truth = by_alpha[0], predictions.truth
     members = [np.flatnonzero(row).tolist() for row in first.members]
     for entry in entries:
         confidence = percent(1.0 - first.alpha, 0)
@@ -48,7 +48,7 @@ def sets_content(
     return {
         "guarantee": sets.guarantee,
         "alpha": first.alpha,
-        "sizes": [_sizes(one, predictions) for one in sorted(found, key=lambda s: -s.alpha)],
+        "sizes": [_sizes(one, predictions) for one in sorted(by_alpha, key=lambda s: -s.alpha)],
         "n_odd": len(odd),
         "odd": [
             {
