@@ -34,6 +34,8 @@ from slts.series import SeriesBatch
 _MOST_AVERAGED = 1000
 # More channels are not legible in a picture.
 MOST_CHANNELS = 24
+# Parts about series.
+_OF_SERIES = ("confusion", "sets", "space", "explorer", "data")
 
 
 def collect(
@@ -90,17 +92,13 @@ def collect(
     rows = None if batch is None else draw(batch)
     channels = _drawn_channels(summary, rows, references, len(channel_names))
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
-    similarities = None
     # What a report without series does not have.
-    of_series = dict.fromkeys(("confusion", "sets", "space", "explorer", "data"))
+    similarities, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None and rows is not None:
         kept, most_classes = choose_series(predictions, len(channels), references, snippets)
         explorer = Explorer(predictions, rows, channels, references, snippets, most_classes)
         similarities, of_series["space"] = _space(predictions, kept, references)
-        with progress_bar("Explaining", show=verbose) as progress:
-            for k, index in enumerate(kept.tolist()):
-                explorer.add(index, None if similarities is None else similarities[k])
-                progress(k + 1, len(kept))
+        _explain(explorer, kept, similarities, verbose=verbose)
         of_series |= {
             "confusion": confusion(predictions, len(classes)),
             "sets": sets_content(inner, predictions, explorer.entries),
@@ -141,6 +139,16 @@ def _space(
     shown = points_to_show(len(predictions.batch), kept)
     similarities = references.similarities(predictions.batch[shown])
     return similarities, similarity_space(predictions, shown, similarities, references)
+
+
+def _explain(
+    explorer: Explorer, kept: IntArray, similarities: FloatArray | None, *, verbose: bool
+) -> None:
+    """Explain the series of the explorer."""
+    with progress_bar("Explaining", show=verbose) as progress:
+        for k, index in enumerate(kept.tolist()):
+            explorer.add(index, None if similarities is None else similarities[k])
+            progress(k + 1, len(kept))
 
 
 def _figures(
