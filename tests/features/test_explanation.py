@@ -91,6 +91,11 @@ def test_contributions_are_sums_over_landmarks_and_snippets(problem, fitted, loc
         parts = [one.of_landmark(j) for j in range(len(one.landmark_indices))]
         parts += [one.of_snippet(k) for k in range(one.by_snippet.shape[1])]
         np.testing.assert_allclose(sum(parts), one.contributions, atol=1e-10)
+    for x in problem[0][:3]:
+        one, parts = explain(local, x), local.transform([x]).reshape(3, -1)
+        np.testing.assert_allclose(one.by_landmark, parts[:, :7], atol=1e-12)
+        usual = parts[:, 7:] - one.by_snippet
+        np.testing.assert_allclose(one.intercept, local.intercept_ + usual.sum(axis=1), atol=1e-10)
     # Without a constant channel, the part of a landmark is the sum of its contributions.
     one = explain(fitted, problem[0][0])
     sums = [one.of_landmark(j).sum(axis=(1, 2)) for j in range(len(one.landmark_indices))]
@@ -98,14 +103,6 @@ def test_contributions_are_sums_over_landmarks_and_snippets(problem, fitted, loc
     one = explain(local, problem[0][0])
     by_map = [one.of_landmark(1, k) for k in range(len(one.map_names) - 1)]
     np.testing.assert_allclose(sum(by_map), one.of_landmark(1), atol=1e-12)
-
-
-def test_parts_are_those_of_transform(problem, local):
-    for x in problem[0][:3]:
-        one, parts = explain(local, x), local.transform([x]).reshape(3, -1)
-        np.testing.assert_allclose(one.by_landmark, parts[:, :7], atol=1e-12)
-        usual = parts[:, 7:] - one.by_snippet
-        np.testing.assert_allclose(one.intercept, local.intercept_ + usual.sum(axis=1), atol=1e-10)
 
 
 def test_alignments_and_nearest_landmarks_are_those_of_the_similarity(problem, fitted):
@@ -221,6 +218,9 @@ def test_importance_is_the_mean_absolute_contribution(one_channel_decides):
         np.testing.assert_allclose(summary.map_importance, maps, atol=1e-12)
         assert (summarize(each, X).channel_importance[[0, 2]].argmax(axis=1) == 1).all()
         assert summary.n_numbers == each.n_numbers_
+    np.testing.assert_array_equal(class_metrics(model, 2), model.model_.metrics()[2, 0])
+    bank = local.bank_names_.index("2")
+    np.testing.assert_array_equal(class_metrics(local, 2, 1), local.model_.metrics(1)[2, bank])
     summary = summarize(model, X[:5])
     assert summary.pair_importance.shape == (3, 3, 3)
     total = summary.pair_importance.sum(axis=2) + 1e-12
@@ -231,13 +231,6 @@ def test_importance_is_the_mean_absolute_contribution(one_channel_decides):
     weights = model.model_.aligned[0].weights
     np.testing.assert_array_equal(summary.n_landmarks_used, np.count_nonzero(weights, axis=1))
     np.testing.assert_array_equal(summary.landmark_weights, weights[:, weights.any(axis=0)])
-
-
-def test_metrics_of_a_class_are_those_of_its_landmarks(one_channel_decides):
-    _, model, local = one_channel_decides
-    np.testing.assert_array_equal(class_metrics(model, 2), model.model_.metrics()[2, 0])
-    bank = local.bank_names_.index("2")
-    np.testing.assert_array_equal(class_metrics(local, 2, 1), local.model_.metrics(1)[2, bank])
 
 
 def test_a_snippet_is_important_if_its_contribution_differs_between_series(one_channel_decides):
@@ -286,22 +279,10 @@ def test_snippets_are_shown_in_the_series_where_they_add_most(one_channel_decide
                 assert one.weight == pytest.approx(weights[decision, one.snippet])
                 assert one.example == np.argmax(sign * parts[:, decision, one.snippet])
                 assert one.adds == pytest.approx(parts[one.example, decision, one.snippet])
-    of_landmarks = snippets_to_show(local, None, 2)[0][0]
-    assert all(one.example < len(local.landmarks_) for one in of_landmarks)
-
-
-def test_the_strongest_snippets_have_the_largest_contributions_of_either_sign(one_channel_decides):
-    X, _, local = one_channel_decides
     one = explain(local, X[0])
     for label, row in ((None, local.predict(X[:1])[0]), (2, 2)):
-        sizes = np.abs(one.by_snippet[row])
-        strongest = one.strongest_snippets(4, label)
-        np.testing.assert_array_equal(strongest, np.argsort(-sizes, kind="stable")[:4])
-    assert len(one.strongest_snippets()) == 5
-    batch = slts.as_series(X[:1])
-    for k in range(20):
-        met = local.snippets_.occurrences(batch, np.array([k]))[0]
-        assert one.occurrences(k).tolist() == met.tolist()
+        strongest = np.argsort(-np.abs(one.by_snippet[row]), kind="stable")[:4]
+        np.testing.assert_array_equal(one.strongest_snippets(4, label), strongest)
 
 
 def test_a_landmark_is_strong_if_its_contribution_differs_between_series(one_channel_decides):

@@ -115,11 +115,6 @@ def test_identities_are_similarities_without_a_path():
     np.testing.assert_allclose(K[:, :, 0], feature_map.similarities(NEW, None, CPU), atol=1e-12)
 
 
-def test_phases_add_up():
-    three, one = in_banks(n_phases=3), in_banks(n_phases=1)
-    np.testing.assert_allclose(three(NEW, CPU).sum(axis=2), one(NEW, CPU)[:, :, 0], atol=1e-14)
-
-
 @pytest.mark.parametrize(
     ("field", "value", "name"),
     [
@@ -215,12 +210,3 @@ def test_coefficients_must_fit_the_maps(model):
         replace(model, coefs=(model.coefs[0][:, :1, :, :1], *model.coefs[1:]))
     with pytest.raises(ValueError, match="weights"):
         LinearModel((per_output(),), (coefficients(per_output(), 3),), np.zeros(3))
-
-
-def test_every_stored_number_is_counted():
-    feature_map = in_banks(rank=2, n_phases=3)
-    model = LinearModel((feature_map,), (coefficients(feature_map),), np.zeros(2))
-    # Two outputs of three banks, three phases, four row channels and two directions; the scale of
-    # three channels and the constant; basis; a weight for each landmark; intercepts; landmarks.
-    expected = 2 * 3 * 3 * 4 * 2 + 2 * 3 + 1 + 4 * 2 + 6 + 2 + LANDMARKS.values.size
-    assert model.n_numbers == expected

@@ -70,10 +70,3 @@ def test_fields_must_fit():
             replace(row_map, **{name: value})
     with pytest.raises(ValueError, match="constant"):
         replace(row_map, constant=-1.0)
-
-
-def test_every_stored_number_is_counted():
-    batch = slts.as_series(waves(10, channels=3)[0])
-    # Centre and spread; spreads of changes; means and basis of 6 features in 3 directions; 1.
-    assert MAPS["changes"](batch).n_numbers == 6 + 3 + 6 + 18 + 1
-    assert MAPS["plain"](batch).n_numbers == 0

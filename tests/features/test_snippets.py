@@ -136,13 +136,6 @@ def test_fields_must_fit(field, value):
         replace(drawn, **{field: value})
 
 
-def test_every_stored_number_is_counted():
-    drawn = Snippets.draw(make_batch([20, 30], 2), np.array([0, 1]), 5, seed=0)
-    # Values and channels by row; `first`; seven arrays by snippet; the scale.
-    expected = drawn.first[-1] * (LENGTH + 1) + 6 + 5 * 5 + 2 * drawn.thresholds.size + 2 * 2
-    assert drawn.n_numbers == expected
-
-
 # ---- contributions
 
 
@@ -195,15 +188,6 @@ def test_a_repeated_end_counts_once():
     met = apart.occurrences(batch[:1], np.array([0]))[0]
     added = apart.step_weights(40, coef)[0][met].T
     np.testing.assert_allclose(terms[:, 1:-1], added[:, 1:-1] / 3, atol=1e-12)
-
-
-def test_occurrences_are_the_steps_within_the_thresholds(case):
-    batch, drawn = case
-    which = np.array([2, 20])
-    for row, k in zip(drawn.occurrences(batch[1:2], which), which, strict=True):
-        distances = windows.distances(batch[1].T, drawn, k)
-        expected = (distances[:, None] <= drawn.thresholds[k]).sum(axis=1)
-        np.testing.assert_array_equal(row, expected)
 
 
 # ---- descriptions

@@ -95,19 +95,6 @@ def test_whole_groups_are_held_out(pairs, cv):
 
 
 @pytest.mark.parametrize(
-    ("codes", "counts"),
-    [(np.tile(np.arange(5), 20), [5] * 5), (np.repeat([0, 1], [60, 40]), [15, 10])],
-)
-def test_folds_of_groups_are_as_even_as_their_classes_allow(codes, counts):
-    data = data_of(codes, np.repeat(np.arange(20), 5))
-    for _, test in make_splits(4, data, "cv"):
-        np.testing.assert_array_equal(np.bincount(data.codes[test]), counts)
-    assert len(make_splits(50, data, "cv")) == 20
-    ((_, test),) = make_splits(0.3, data, "cv")
-    assert len(set(data.groups[test])) == 6
-
-
-@pytest.mark.parametrize(
     ("cv", "grouped"),
     [(3, False), (0.3, False), (StratifiedKFold(3), False), (KFold(4), False), (3, True),
      (0.3, True), (GroupKFold(3), True), (StratifiedGroupKFold(3), True)],
@@ -142,6 +129,13 @@ def test_pairs_of_indices_refer_to_the_data():
         make_splits([([0], [2])], data, "cv")
 
 
+def test_indices_need_series_in_memory():
+    data = replace(data_of(np.arange(10) % 2), positions=None)
+    for cv in (PredefinedSplit([0, 1] * 5), [(np.arange(5), np.arange(5, 10))]):
+        with pytest.raises(ValueError, match="'cv' parameter must not hold indices of series"):
+            make_splits(cv, data, "cv")
+
+
 @pytest.mark.parametrize(
     ("cv", "codes", "message"),
     [
@@ -156,13 +150,6 @@ def test_pairs_of_indices_refer_to_the_data():
 def test_what_cannot_be_split_is_an_error(cv, codes, message):
     with pytest.raises(ValueError, match=message):
         make_splits(cv, data_of(codes), "cv")
-
-
-@pytest.mark.parametrize("cv", [PredefinedSplit([0, 1] * 5), [(np.arange(5), np.arange(5, 10))]])
-def test_indices_need_series_in_memory(cv):
-    data = replace(data_of(np.arange(10) % 2), positions=None)
-    with pytest.raises(ValueError, match="'cv' parameter must not hold indices of series"):
-        make_splits(cv, data, "cv")
 
 
 # ---- search

@@ -45,14 +45,11 @@ def either(request, data):
     return data if request.param == "products" else at_identity(data)
 
 
-def test_two_classes_are_one_problem(data):
-    assert list(data.positives) == ([1] if data.n_classes == 2 else [0, 1, 2])
-
-
 def test_every_class_has_a_metric_and_a_separator(data):
     gamma, lam = 0.03, 0.5
     metrics, separators, positive = data.solve(gamma, lam)
-    plain, (identity, nothing) = [], (at_identity(data).solve(gamma, lam)[k] for k in (1, 0))
+    assert len(metrics) == len(separators) == (1 if data.n_classes == 2 else 3)
+    plain, (nothing, identity, _) = [], at_identity(data).solve(gamma, lam)
     assert nothing == []
     for k, code in enumerate(data.positives):
         labels = np.where(data.codes == code, 1.0, -1.0)
@@ -72,14 +69,6 @@ def test_every_class_has_a_metric_and_a_separator(data):
         separator = solve_separator(at_identity(data).similarities, labels, **how)
         np.testing.assert_array_equal(identity[k].coef, separator.coef)
     assert positive == bool((np.array(plain) > 0).any())
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_class_without_landmarks_and_lower_precision_are_solved(dtype, rng):
-    data = make(rng, n=2, n_classes=3)
-    low = replace(data, products=data.products.astype(dtype))
-    for one, other in zip(low.solve(0.03, 0.5)[0], data.solve(0.03, 0.5)[0], strict=True):
-        np.testing.assert_allclose(one.metric, other.metric, atol=1e-4)
 
 
 def test_held_out_decisions_are_those_of_a_model_of_the_other_series(either):
@@ -119,17 +108,6 @@ def test_threads_change_nothing(either):
     )
     for a, b in zip(one.solve(0.05, 0.1)[1], four.solve(0.05, 0.1)[1], strict=True):
         np.testing.assert_array_equal(a.coef, b.coef)
-
-
-def test_fewer_landmarks_and_series_are_parts_of_all(either):
-    few, some = either.first_landmarks(3), either.take(np.array([3, 8, 4]))
-    assert few.n_landmarks == 3
-    assert some.weights.tolist() == either.weights[[3, 8, 4]].tolist()
-    for name in ("similarities", "products"):
-        whole = getattr(either, name)
-        if whole is not None:
-            np.testing.assert_array_equal(getattr(few, name), whole[:, :3])
-            np.testing.assert_array_equal(getattr(some, name), whole[[3, 8, 4]])
 
 
 # ---- the whole fit

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import slts
 from slts.alignment import Aligner, AlignmentSettings
 from slts.execution import silent
 from slts.features.feature_map import Resources
@@ -104,20 +103,6 @@ def test_nothing_to_learn_leaves_the_identity(rng):
     one_channel = as_series([x[:1] for x in series])
     solution = learn(one_channel, np.arange(6) % 2)
     assert (solution.metric.tolist(), solution.n_updates) == ([[1.0]], 0)
-
-
-def test_transformed_rows_give_the_distance_under_the_metric(rng):
-    batch = as_series([rng.normal(size=(3, n)) for n in (4, 6, 5)])
-    root = rng.normal(size=(3, 3)) + 2.0 * np.eye(3)
-    rows = transform_rows(batch, root @ root.T)
-    for p, q in np.ndindex(3, 3):
-        path = slts.align(rows[p], rows[q], objective="distance", normalize=False).path
-        difference = batch[p][:, path[:, 0]] - batch[q][:, path[:, 1]]
-        total = np.einsum("it,ij,jt->", difference, root @ root.T, difference)
-        assert distances(rows, rows)[p, q] == pytest.approx(total, rel=1e-9, abs=1e-9)
-    for wrong in (np.eye(2), np.diag([1.0, -1.0, 1.0])):
-        with pytest.raises(ValueError, match="'metric'"):
-            transform_rows(batch, wrong)
 
 
 @pytest.mark.slow

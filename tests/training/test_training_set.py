@@ -7,7 +7,6 @@ import pytest
 
 import slts
 from slts.series.source import series_digests, series_keys
-from slts.training.training_set import one_vs_rest
 from tests.data import waves, with_copies
 from tests.training.options import training_set
 
@@ -98,11 +97,6 @@ def test_weights_of_classes():
     for wrong in ("foo", {0: float("nan")}, {9: 2.0, 0: 1.0}, {0: 0.0}, {0: -1.0}):
         with pytest.raises(ValueError, match="class"):
             data.class_weights(wrong)
-
-
-def test_targets_of_problems():
-    assert one_vs_rest(np.array([0, 1, 1]), 2).tolist() == [[-1], [1], [1]]
-    assert one_vs_rest(np.array([2, 0]), 3).tolist() == [[-1, -1, 1], [1, -1, -1]]
 
 
 def test_a_channel_without_values_gives_a_warning():
