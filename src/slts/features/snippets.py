@@ -13,7 +13,7 @@ aligned product is the mean of the series' rows. Here a row says which snippets 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -50,6 +50,8 @@ _ROUNDING = 1e-9
 _BLOCK_OPERATIONS = 5e7
 # Parts of the snippets that threads work on, if there are few series.
 _PARTS = 8
+# Functions of the features that are worth sending them to a GPU.
+_MANY_FUNCTIONS = 200
 # Distances that are held at once.
 _DISTANCES = 2**22
 
@@ -254,20 +256,32 @@ class Snippets(PlainState):
 
     def counts(self, batch: SeriesBatch, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
         """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
-        batch = fill_gaps(batch, self.scale.centre)
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
+        self._count(batch, out, n_jobs)
+        return out
+
+    def _count(
+        self,
+        batch: SeriesBatch,
+        out: npt.NDArray[np.int32],
+        n_jobs: int | None,
+        finish: Callable[[slice, slice], None] = lambda rows, snippets: None,
+    ) -> None:
+        """Fill `out` with counts; call `finish` with the rows and snippets of each block of it."""
+        batch = fill_gaps(batch, self.scale.centre)
         target, token = native.selected_target(), native.CancelToken()
         workers, (parts, costs) = thread_count(n_jobs), self._parts
 
         def task(block: Block) -> None:
+            begin, end = parts[block.column_begin], parts[block.column_end]
             native.window_counts(
                 self._windows, batch.values, batch.offsets, block.row_begin, block.row_end,
-                parts[block.column_begin], parts[block.column_end], out, target, token,
+                begin, end, out, target, token,
             )  # fmt: skip
+            finish(slice(block.row_begin, block.row_end), slice(begin, end))
 
         blocks = partition(batch.lengths, costs, block_cost=_BLOCK_OPERATIONS, workers=workers)
         map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel)
-        return out
 
     @property
     def name(self) -> str:
@@ -289,16 +303,23 @@ class Snippets(PlainState):
 
     def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
         """Return the features of series, shape (series, snippets, thresholds, kinds)."""
-        counts = self.counts(batch, resources.n_jobs)
-        divisors = self._divisors(batch.lengths)
+        counts = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
+        divisors = self._divisors(batch.lengths)[:, np.newaxis, np.newaxis]
         features = np.empty((len(batch), *self.shape))
-        np.divide(counts[..., np.newaxis], divisors[:, np.newaxis, np.newaxis], out=features)
+
+        def divide(rows: slice, snippets: slice) -> None:
+            part = rows, snippets
+            np.divide(counts[part][..., np.newaxis], divisors[rows], out=features[part])
+
+        self._count(batch, counts, resources.n_jobs, divide)
         return features
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs <coef[c], features>, shape (series, outputs)."""
         flat = self(batch, resources).reshape(len(batch), coef[0].size)
-        arrays = array_module(resources.device, 2.0 * len(coef) * flat.size)
+        # For few functions, it takes longer to send the features to a GPU.
+        device = resources.device if len(coef) >= _MANY_FUNCTIONS else "cpu"
+        arrays = array_module(device, 2.0 * len(coef) * flat.size)
         functions = arrays.asarray(coef.reshape(len(coef), -1)).T
         return on_host(matmul(arrays.asarray(flat), functions))
 

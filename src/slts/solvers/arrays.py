@@ -11,7 +11,6 @@ import sys
 from typing import Any, cast
 
 import numpy as np
-import scipy.linalg
 
 from slts._typing import AnyArray, FloatArray
 from slts.execution import fit_threads, map_threads
@@ -44,13 +43,12 @@ def gram(rows: FloatArray) -> FloatArray:
 
 
 def eigh(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, ascending, and eigenvectors of a symmetric matrix, which may change."""
+    """Return eigenvalues, ascending, and eigenvectors of a symmetric matrix."""
     if on_gpu(symmetric):
         values, vectors = sys.modules["cupy"].linalg.eigh(symmetric)
     else:
-        values, vectors = scipy.linalg.eigh(
-            symmetric, driver="evd", overwrite_a=True, check_finite=False
-        )
+        # Unlike SciPy's function, this lets other threads work.
+        values, vectors = np.linalg.eigh(symmetric)
     return values, vectors
 
 
