@@ -69,7 +69,7 @@ def known_modules() -> set[str]:
 @cache
 def imported_modules(path: Path) -> set[str]:
     """Modules of ours that a file imports anywhere, also inside functions and TYPE_CHECKING."""
-    known, found = known_modules(), set()
+    known, modules = known_modules(), set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -81,8 +81,8 @@ def imported_modules(path: Path) -> set[str]:
             ]
         else:
             continue
-        found |= {name for name in names if name == "slts" or name.startswith("slts.")}
-    return found
+        modules |= {name for name in names if name == "slts" or name.startswith("slts.")}
+    return modules
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -125,19 +125,19 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
         if name in done:
             return []
         for other in graph.get(name, ()):
-            if found := visit(other, [*way, name]):
-                return found
+            if circle := visit(other, [*way, name]):
+                return circle
         done.add(name)
         return []
 
-    return next((found for name in graph if (found := visit(name, []))), [])
+    return next((circle for name in graph if (circle := visit(name, []))), [])
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
     graph = {module_of(path): imported_modules(path) - {"slts"} for path in sources()}
     del graph["slts"]
-    found = cycle(graph)
-    assert not found, " -> ".join(found)
+    circle = cycle(graph)
+    assert not circle, " -> ".join(circle)
 
 
 def test_the_check_sees_a_circle():
@@ -155,7 +155,7 @@ def private_names(names: list[str]) -> set[str]:
 
 def private_definitions(module: ast.Module) -> set[str]:
     """Private names that a module defines."""
-    found = set()
+    private = set()
     for node in ast.walk(module):
         names = []
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -170,8 +170,8 @@ def private_definitions(module: ast.Module) -> set[str]:
             names = texts(node.args)
         if isinstance(node, ast.Assign) and "__slots__" in map(called, node.targets):
             names = texts([node.value, *getattr(node.value, "elts", [])])
-        found |= private_names(names)
-    return found
+        private |= private_names(names)
+    return private
 
 
 def defined_privately() -> dict[str, set[str]]:
@@ -214,27 +214,27 @@ def imports_from_other_part(module: str, part: str) -> bool:
 
 def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]:
     """Private names of other parts that a module reads."""
-    found = set()
+    names = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute):
-            found |= set() if is_own(node) else private_names([node.attr])
+            names |= set() if is_own(node) else private_names([node.attr])
         elif isinstance(node, ast.Call) and called(node.func) in READERS:
-            found |= private_names(texts(node.args))
+            names |= private_names(texts(node.args))
         elif isinstance(node, ast.Subscript) and reads_attributes(node.value):
-            found |= private_names(texts([node.slice]))
+            names |= private_names(texts([node.slice]))
         elif isinstance(node, ast.ImportFrom) and imports_from_other_part(node.module or "", part):
-            found |= private_names([alias.name for alias in node.names])
-    return found - defined - GRANTED
+            names |= private_names([alias.name for alias in node.names])
+    return names - defined - GRANTED
 
 
 def test_no_part_reads_private_names_of_another():
     defined = defined_privately()
-    found = {
+    reads = {
         path.relative_to(ROOT).as_posix(): names
         for path in sources()
         if (names := read_privately(tree(path), part_of(path), defined[part_of(path)]))
     }
-    assert not found
+    assert not reads
 
 
 def test_the_check_sees_private_reads():
@@ -265,12 +265,12 @@ def fitted_attributes_stored(module: ast.Module) -> set[str]:
 
 
 def test_only_estimators_change_fitted_models():
-    found = {
+    stored = {
         path.relative_to(ROOT).as_posix(): names
         for path in sources()
         if part_of(path) != "estimators" and (names := fitted_attributes_stored(tree(path)))
     }
-    assert not found
+    assert not stored
 
 
 def test_the_check_sees_changed_models():

@@ -33,17 +33,17 @@ NEVER_BY_SCIKIT_LEARN = ["aeon", "dask", "distributed", "matplotlib", "numba", "
 PROGRAM = f"""
 import builtins, sys
 
-plain_import, found = builtins.__import__, set()
+plain_import, imports = builtins.__import__, set()
 
 def watched(name, scope=None, *rest):
     importer = (scope or {{}}).get("__name__", "")
     if importer.partition(".")[0] == "slts" and name.partition(".")[0] in {HEAVY}:
-        found.add(f"{{importer}} imports {{name}}")
+        imports.add(f"{{importer}} imports {{name}}")
     return plain_import(name, scope, *rest)
 
 builtins.__import__ = watched
 from slts import *
-print(*sorted(found))
+print(*sorted(imports))
 print(*set({NEVER_BY_SCIKIT_LEARN}) & set(sys.modules))
 """
 

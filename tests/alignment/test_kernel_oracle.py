@@ -150,13 +150,13 @@ def keep_pairs_with_a_path(x, y, how):
     return [x[p] for p in rows], [y[q] for q in columns]
 
 
-def check_path(found, reference, local, mask, allowed):
+def check_path(path, reference, local, mask, allowed):
     """Check for the path of the reference if it is clearly best, else for one as good."""
     if allowed == 0 or reference.gap > allowed:
-        np.testing.assert_array_equal(found, reference.path)
+        np.testing.assert_array_equal(path, reference.path)
     else:
-        assert dtw.is_path(found, mask)
-        assert local[found[:, 0], found[:, 1]].sum() >= reference.total - allowed
+        assert dtw.is_path(path, mask)
+        assert local[path[:, 0], path[:, 1]].sum() >= reference.total - allowed
 
 
 def check_grid(x, y, how, rng, *, exact):
@@ -251,5 +251,5 @@ def test_paths_follow_both_edges_of_the_band(n, m, band, side):
         with pytest.raises(DataError, match="admits no path"):
             align(a.T, b.T, band=band, normalize=False)
     else:
-        found = align(a.T, b.T, band=band, normalize=False)
-        np.testing.assert_array_equal(found.path, expected.path)
+        alignment = align(a.T, b.T, band=band, normalize=False)
+        np.testing.assert_array_equal(alignment.path, expected.path)

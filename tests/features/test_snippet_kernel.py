@@ -102,8 +102,8 @@ def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
     snippets = make(rng, 40, 3, dilations=[1, 2, 4, 9])
     series = [noise(rng, snippets, n) for n in (1, 900, 5, 33, 2, 260, 12)]
     # Thresholds at distances that occur: a rounding would change a count.
-    found = np.concatenate([all_distances(snippets, x) for x in series], axis=1)
-    limits = np.sort(found[:, rng.permutation(found.shape[1])[:4]], axis=1)
+    distances = np.concatenate([all_distances(snippets, x) for x in series], axis=1)
+    limits = np.sort(distances[:, rng.permutation(distances.shape[1])[:4]], axis=1)
     snippets = replace(snippets, thresholds=limits)
     whole = snippets.counts(as_batch(*series), n_jobs=1)
     np.testing.assert_array_equal(snippets.counts(as_batch(*series), n_jobs=3), whole)
@@ -120,10 +120,10 @@ def test_flat_parts_have_no_shape(target):
     snippets = make(rng, 2, 1, dilations=[1])
     values = np.concatenate([np.full((1, 11), 5.0), snippets.values[1:]])
     snippets = replace(snippets, values=values, shape_only=np.ones(2, dtype=bool))
-    found = all_distances(snippets, np.full((20, 1), 3.0))
-    np.testing.assert_allclose(found[0], 0.0, atol=1e-12)
+    distances = all_distances(snippets, np.full((20, 1), 3.0))
+    np.testing.assert_allclose(distances[0], 0.0, atol=1e-12)
     own = windows.bends(values[1] / snippets.scale.spread[0])
-    np.testing.assert_allclose(found[1], np.sum(own**2), rtol=1e-9)
+    np.testing.assert_allclose(distances[1], np.sum(own**2), rtol=1e-9)
 
 
 def test_strong_copies_are_nearest_at_any_level(target):
@@ -132,11 +132,19 @@ def test_strong_copies_are_nearest_at_any_level(target):
     snippets = replace(snippets, shape_only=np.zeros(1, dtype=bool))
     own, spread = snippets.values[0], snippets.scale.spread[0]
     moves = own - own.mean()
-    found = [
+    distances = [
         all_distances(snippets, (level * spread + size * moves)[:, np.newaxis])[0, 5]
         for level, size in ((0, 2), (3, 2), (3, 1), (0, 1), (0, 0), (0, -1), (0, -2))
     ]
-    assert found[0] < found[1] < found[3] < found[2] < found[4] < found[5] < found[6]
+    assert (
+        distances[0]
+        < distances[1]
+        < distances[3]
+        < distances[2]
+        < distances[4]
+        < distances[5]
+        < distances[6]
+    )
 
 
 def test_values_far_out_of_range_are_far_away(target):

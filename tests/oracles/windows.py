@@ -13,8 +13,8 @@ def filled(x, snippets):
     columns, steps = [], np.arange(len(x))
     for column, mean in zip(x.T, snippets.scale.centre, strict=True):
         known = ~np.isnan(column)
-        found = np.interp(steps, steps[known], column[known]) if known.any() else mean
-        columns.append(np.broadcast_to(found, len(x)))
+        values = np.interp(steps, steps[known], column[known]) if known.any() else mean
+        columns.append(np.broadcast_to(values, len(x)))
     return np.stack(columns, axis=1)
 
 
@@ -39,8 +39,8 @@ def distances(x, snippets, k):
 
 def bends(windows):
     """Second differences of unit mean square along the last axis; nearly zero if they are small."""
-    found = windows[..., :-2] - 2 * windows[..., 1:-1] + windows[..., 2:]
-    return found / np.sqrt(np.mean(found**2, axis=-1, keepdims=True) + _FLAT)
+    result = windows[..., :-2] - 2 * windows[..., 1:-1] + windows[..., 2:]
+    return result / np.sqrt(np.mean(result**2, axis=-1, keepdims=True) + _FLAT)
 
 
 def counts(x, snippets):
@@ -57,10 +57,10 @@ def features(series, snippets):
     """Shares of the steps, and counts relative to the longest: (series, snippets, ..., kinds)."""
     rows = []
     for x in series:
-        found = counts(x, snippets)
-        kinds = [found / len(x)]
+        occurrences = counts(x, snippets)
+        kinds = [occurrences / len(x)]
         if snippets.longest is not None:
-            kinds.append(found / snippets.longest)
+            kinds.append(occurrences / snippets.longest)
         rows.append(np.stack(kinds, axis=-1))
     return np.array(rows)
 
@@ -75,9 +75,9 @@ def attribution(x, snippets, coef):
     terms = np.zeros((len(coef), *x.shape))
     divisors = [len(x)] if snippets.longest is None else [len(x), snippets.longest]
     for k in range(len(snippets)):
-        found, channels = distances(x, snippets, k), snippets.channels_of(k)
+        near, channels = distances(x, snippets, k), snippets.channels_of(k)
         for i in range(len(x)):
-            more = (found[i] <= snippets.thresholds[k]) - snippets.shares[k]
+            more = (near[i] <= snippets.thresholds[k]) - snippets.shares[k]
             added = (coef[:, k] * more[:, None] / divisors).sum(axis=(1, 2))
             around = [i + snippets.dilations[k] * (s - half) for s in range(snippets.n_steps)]
             seen = {min(max(step, 0), len(x) - 1) for step in around}

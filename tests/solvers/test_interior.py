@@ -149,12 +149,12 @@ def test_a_matrix_that_rounding_made_indefinite_is_raised():
 
 def gaps(system, steps):
     """Return primal value and gap after each number of steps, taken one by one."""
-    found = []
+    result = []
     for _ in range(steps):
         primal, dual = system.values()
-        found.append((primal, primal - dual))
+        result.append((primal, primal - dual))
         system.minimise(tol=-1.0, max_iter=1)
-    return np.array(found).T
+    return np.array(result).T
 
 
 def test_steps_end_where_the_gap_closes_or_no_longer_shrinks():

@@ -58,35 +58,37 @@ def test_equal_series_leave_the_factor_unchanged():
     assert logdet_step(factor, np.zeros((3, 4)), np.zeros((3, 4)), 0.5) is factor
 
 
-def disorder_by_counting(found, labels):
+def disorder_by_counting(distances, labels):
     wrong = possible = 0
     for i, label in enumerate(labels):
         others = np.delete(np.arange(len(labels)), i)
         for j in others[labels[others] == label]:
             for k in others[labels[others] != label]:
                 possible += 1
-                wrong += found[i, k] < found[i, j] or (found[i, k] == found[i, j] and k < j)
+                wrong += distances[i, k] < distances[i, j] or (
+                    distances[i, k] == distances[i, j] and k < j
+                )
     return wrong / possible
 
 
 def test_disorder_counts_pairs_in_the_wrong_order(rng):
     labels = rng.integers(0, 3, size=15)
-    for found in (rng.random((15, 15)), rng.integers(0, 4, size=(15, 15)).astype(float)):
-        ranking = Ranking(found, labels, np.arange(15))
-        assert ranking.disorder == pytest.approx(disorder_by_counting(found, labels))
+    for distances in (rng.random((15, 15)), rng.integers(0, 4, size=(15, 15)).astype(float)):
+        ranking = Ranking(distances, labels, np.arange(15))
+        assert ranking.disorder == pytest.approx(disorder_by_counting(distances, labels))
 
 
 def test_triplets_in_the_wrong_order_are_drawn_uniformly(rng):
     labels = np.array([0, 0, 0, 1, 1, 1])
-    found = rng.random((6, 6))
-    draws = Ranking(found, labels, np.arange(6)).draw(20_000, np.random.RandomState(0))
+    distances = rng.random((6, 6))
+    draws = Ranking(distances, labels, np.arange(6)).draw(20_000, np.random.RandomState(0))
     i, j, k = draws.T
     assert np.all(labels[i] == labels[j])
     assert np.all(labels[i] != labels[k])
     assert np.all(i != j)
-    assert np.all(found[i, k] < found[i, j])
+    assert np.all(distances[i, k] < distances[i, j])
     kinds, counts = np.unique(draws, axis=0, return_counts=True)
-    inversions = round(disorder_by_counting(found, labels) * 6 * 2 * 3)
+    inversions = round(disorder_by_counting(distances, labels) * 6 * 2 * 3)
     assert len(kinds) == inversions
     expected = 20_000 / inversions
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)

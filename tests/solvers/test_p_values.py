@@ -68,13 +68,13 @@ def test_series_of_a_group_count_as_one_draw(rng):
         # A random series of a new group.
         new, truth, _ = grouped(1, rng)
         which = [rng.integers(len(truth))]
-        for weights, found in ((shares, missed), (None, pooled)):
+        for weights, results in ((shares, missed), (None, pooled)):
             held_out = HeldOutMargins.of(decisions, codes, weights, independent=True)
             p_values = [
                 own(held_out.p_values(new[which], per_class=per_class), truth[which])[0]
                 for per_class in (False, True)
             ]
-            found.append(np.array(p_values) <= alpha)
+            results.append(np.array(p_values) <= alpha)
     assert (np.mean(missed, axis=0) <= alpha + allowed(alpha, DRAWS)).all()
     assert (np.mean(pooled, axis=0) > alpha + allowed(alpha, DRAWS)).all()
 
@@ -85,12 +85,12 @@ def test_p_values_count_held_out_margins(rng):
     new, _ = draw(5, rng)
     margins, known = class_margins(new), own(class_margins(decisions), codes)
     for per_class in (False, True):
-        found = held_out.p_values(new, per_class=per_class)
+        p_values = held_out.p_values(new, per_class=per_class)
         for i in range(5):
             for c in range(3):
                 compared = known[codes == c] if per_class else known
                 expected = (np.sum(compared <= margins[i, c]) + 1) / (len(compared) + 1)
-                assert found[i, c] == pytest.approx(expected)
+                assert p_values[i, c] == pytest.approx(expected)
 
 
 def test_margins_are_differences_to_the_best_other_class():

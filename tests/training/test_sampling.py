@@ -43,12 +43,12 @@ def oracle(series, labels, n_bytes):
 
     Returns the weight of each by key and label, whether nothing was dropped, and the bytes.
     """
-    batch, found = slts.as_series(series), {}
+    batch, sums = slts.as_series(series), {}
     keys = series_keys(series_digests(batch), 0).tolist()
     sizes = dict(zip(keys, (8 * x.size for x in series), strict=True))
     for name in zip(keys, labels.tolist(), strict=True):
-        found[name] = found.get(name, 0) + 1
-    ordered = sorted(found)
+        sums[name] = sums.get(name, 0) + 1
+    ordered = sorted(sums)
     total = np.cumsum([sizes[key] for key, _ in ordered])
     # Series with equal keys are kept or dropped together.
     limit = min((key for (key, _), size in zip(ordered, total, strict=True) if size > n_bytes),
@@ -57,7 +57,7 @@ def oracle(series, labels, n_bytes):
     for label in set(labels.tolist()):
         kept |= set([name for name in ordered if name[1] == label][:PER_CLASS])
     size = sum(sizes[key] for key, _ in kept)
-    return {name: found[name] for name in sorted(kept)}, limit == 2**64, size
+    return {name: sums[name] for name in sorted(kept)}, limit == 2**64, size
 
 
 @given(
@@ -88,8 +88,8 @@ def test_order_and_parts_do_not_matter(n, n_parts, share, n_jobs, seed):
             sampled(scan_of(*parts), n_bytes=n_bytes, n_jobs=n_jobs)
         return
     data = sampled(scan_of(*parts), n_bytes=n_bytes, n_jobs=n_jobs)
-    found = list(zip(data.keys.tolist(), data.classes[data.codes].tolist(), strict=True))
-    assert found == list(expected)
+    drawn = list(zip(data.keys.tolist(), data.classes[data.codes].tolist(), strict=True))
+    assert drawn == list(expected)
     assert (data.scan is None) == complete
     assert data.series == slts.as_series([series[order[i]] for i in data.indices])
     # Weights are those of all equal series, scaled so that classes keep their totals.

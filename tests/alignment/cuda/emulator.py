@@ -29,8 +29,8 @@ class Array(np.ndarray):
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if "out" in options:
             options["out"] = tuple(_plain(a) for a in options["out"])
-        found = getattr(ufunc, method)(*map(_plain, inputs), **options)
-        return np.asarray(found).view(Array)
+        result = getattr(ufunc, method)(*map(_plain, inputs), **options)
+        return np.asarray(result).view(Array)
 
     def __array_function__(self, function, kinds, args, options):
         args = [[*map(_plain, a)] if isinstance(a, list) else _plain(a) for a in args]

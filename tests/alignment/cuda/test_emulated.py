@@ -131,8 +131,8 @@ def test_threads_share_one_program_and_take_turns(emulated, rng, monkeypatch):
         return out
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(totals, [slice(k, k + 3) for k in range(0, 12, 3)]))
-    np.testing.assert_array_equal(np.concatenate(found), expected)
+        result = list(pool.map(totals, [slice(k, k + 3) for k in range(0, 12, 3)]))
+    np.testing.assert_array_equal(np.concatenate(result), expected)
     assert len(compiled) == 1
 
 
@@ -206,11 +206,11 @@ def test_a_basis_replaces_the_channels_of_the_landmarks(emulated, rng):
         for count in (4, 7)
     )
     weights, basis = rng.normal(size=(2, 7)), rng.normal(size=(3, 2))
-    found, expected = (
+    result, expected = (
         Aligner(y, how, device, basis=basis).grouped(x, weights, n_phases=2)
         for device in ("cuda", "cpu")
     )
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-13)
 
 
 def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, packed):
@@ -228,11 +228,11 @@ def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, 
     aligner.products(x)
     assert len(packed) == 1
     for scale in (1.0, 2.0):
-        found = aligner.grouped(x, scale * weights[0])
-        np.testing.assert_allclose(found, scale * expected[0], rtol=0, atol=1e-13)
+        result = aligner.grouped(x, scale * weights[0])
+        np.testing.assert_allclose(result, scale * expected[0], rtol=0, atol=1e-13)
     assert len(packed) == 2
-    found = aligner.grouped(x, weights[1])
-    np.testing.assert_allclose(found, expected[1], rtol=0, atol=1e-13)
+    result = aligner.grouped(x, weights[1])
+    np.testing.assert_allclose(result, expected[1], rtol=0, atol=1e-13)
     assert len(packed) == 3
     assert sum(array() is not None for array in packed) <= 2
     del aligner

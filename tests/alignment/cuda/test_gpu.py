@@ -84,7 +84,7 @@ def test_the_memory_there_is_suffices(gpu, rng, believed):
     )
     weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
     memory, pool = 2**24, gpu.get_default_memory_pool()
-    found = []
+    result = []
     for limit in (None, believed):
         T = np.full((400, 700, 13, 13), np.nan, dtype=np.float32)
         G = np.full((400, 5, 3, 13, 13), np.nan, dtype=np.float32)
@@ -98,10 +98,10 @@ def test_the_memory_there_is_suffices(gpu, rng, believed):
             backend.grouped(weights, G)
         finally:
             pool.set_limit(size=0)
-        found.append((T, G))
-    assert found[0][0].nbytes > 10 * memory
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-3)
+        result.append((T, G))
+    assert result[0][0].nbytes > 10 * memory
+    np.testing.assert_array_equal(result[0][0], result[1][0])
+    np.testing.assert_allclose(result[0][1], result[1][1], rtol=0, atol=1e-3)
 
 
 def test_the_same_bits_every_time(gpu, rng):
@@ -111,11 +111,11 @@ def test_the_same_bits_every_time(gpu, rng):
         for count in (300, 700)
     )
     weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
-    found = np.empty((3, 300, 5, 1, 13, 13), dtype=np.float32)
-    for out in found:
+    result = np.empty((3, 300, 5, 1, 13, 13), dtype=np.float32)
+    for out in result:
         CudaBackend(x, LandmarkLayouts(y, how)).grouped(weights, out)
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(result[0], result[1])
+    np.testing.assert_array_equal(result[0], result[2])
 
 
 @pytest.mark.slow
