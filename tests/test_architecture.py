@@ -166,6 +166,8 @@ def private_definitions(module: ast.Module) -> set[str]:
             names = [node.attr] if is_own(node) else []
         elif isinstance(node, ast.arg | ast.keyword) and node.arg:
             names = [node.arg]
+        elif isinstance(node, ast.Subscript) and is_own_dict(node.value):
+            names = texts([node.slice])
         elif isinstance(node, ast.Call) and called(node.func) in ("setattr", "__setattr__"):
             names = texts(node.args)
         if isinstance(node, ast.Assign) and "__slots__" in map(called, node.targets):
@@ -185,6 +187,11 @@ def defined_privately() -> dict[str, set[str]]:
 def is_own(node: ast.Attribute) -> bool:
     """Whether an expression is an attribute of `self` or `cls`."""
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def is_own_dict(node: ast.expr) -> bool:
+    """Whether an expression is `self.__dict__`."""
+    return isinstance(node, ast.Attribute) and is_own(node) and node.attr == "__dict__"
 
 
 def called(node: ast.expr) -> str:
@@ -249,9 +256,9 @@ def test_the_check_sees_private_reads():
 def test_a_text_defines_a_private_name_only_where_it_names_an_attribute():
     module = ast.parse(
         "model.__dict__['_read'] = model._stored = 1\n"
-        "class A:\n    __slots__ = ('_slot',)\nsetattr(a, '_set', 1)"
+        "class A:\n    __slots__ = ('_slot',)\nsetattr(a, '_set', 1)\nself.__dict__['_kept'] = 1"
     )
-    assert private_definitions(module) == {"_slot", "_set"}
+    assert private_definitions(module) == {"_slot", "_set", "_kept"}
 
 
 def fitted_attributes_stored(module: ast.Module) -> set[str]:
