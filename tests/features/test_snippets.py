@@ -155,6 +155,8 @@ def test_contributions_are_those_of_the_reference(case):
             np.testing.assert_allclose(contributions, terms, atol=1e-12)
         total = contributions.sum(axis=(1, 2)) + rest
         np.testing.assert_allclose(total, drawn.decide(x, coef, CPU)[0], atol=1e-9)
+        doubled = drawn.attribute(x, 2.0 * coef)
+        np.testing.assert_allclose(doubled.contributions, 2.0 * contributions, atol=1e-12)
         parts = [drawn.attribute(x, coef, k) for k in range(COUNT)]
         for k in (0, 2):
             whole = sum(part[k % 2] for part in parts)
