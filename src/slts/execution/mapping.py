@@ -80,8 +80,12 @@ class ThreadRunner:
             return
         futures = deque[Future[Result]]()
         pool = ThreadPoolExecutor(n_threads, initializer=_start, initargs=(stop,))
+        # Ctrl-C while a thread starts hides it from the pool: it must not have a part yet.
+        started = threading.Barrier(n_threads)
         try:
             with one_blas_thread():
+                for _ in range(n_threads):
+                    pool.submit(started.wait)
                 for number in range(len(parts)):
                     # One part waits for every thread, so a slow part does not leave others idle.
                     while len(futures) < min(2 * n_threads, len(parts) - number):
@@ -91,6 +95,7 @@ class ThreadRunner:
                     progress(number + 1, len(parts))
         except BaseException:
             stop.set()
+            started.abort()
             self._cancel()
             raise
         finally:
