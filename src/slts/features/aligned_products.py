@@ -221,6 +221,29 @@ class AlignedProducts(PlainState):
             slopes = by_bank.transpose(2, 0, 1, 3).reshape(by_bank.shape[2], -1) @ factors
         return Attribution(*series.trace.attribute(slopes))
 
+    def by_landmark_aligned(self, series: AlignedSeries, coef: FloatArray) -> FloatArray:
+        """Return the part of each landmark that has a weight, shape (outputs, landmarks)."""
+        products = np.einsum("nd,jfnr->jfdr", series.trace.rows.values, series.sums)
+        if self.bank_per_output:
+            parts = np.tensordot(coef[:, 0, 0], products[:, 0], axes=((1, 2), (1, 2)))
+            return np.asarray(parts * self.weights[:, self.used])
+        factors = coef[:, self.banks[self.used]].reshape(len(coef), len(self.used), -1)
+        parts = np.einsum("cjf,jf->cj", factors, products.reshape(len(self.used), -1))
+        return np.asarray(parts * self.weights.max(axis=0)[self.used])
+
+    def attribute_pairs(
+        self, series: AlignedSeries, coef: FloatArray, outputs: IntArray, landmarks: IntArray
+    ) -> Attribution:
+        """Send parts of landmarks back to steps and channels.
+
+        Row k of the result is the part of landmark ``used[landmarks[k]]`` in output ``outputs[k]``.
+        """
+        places = self.used[landmarks]
+        banks = np.zeros_like(places) if self.bank_per_output else self.banks[places]
+        weights = self.weights[outputs if self.bank_per_output else banks, places]
+        slopes = np.einsum("kfnr,kfdr->knd", series.sums[landmarks], coef[outputs, banks])
+        return Attribution(*series.trace.attribute(weights[:, np.newaxis, np.newaxis] * slopes))
+
     def similarities(
         self, batch: SeriesBatch, metrics: FloatArray | None, resources: Resources
     ) -> FloatArray:
@@ -231,10 +254,9 @@ class AlignedProducts(PlainState):
             return np.asarray(aligner.similarities(rows))
         return np.asarray(aligner.projected(rows, metrics))
 
-    def alignments(self, series: SeriesBatch) -> tuple[Alignment, ...]:
-        """Return the path of one series to each landmark that has a weight."""
-        rows = self.rows(series)
-        return tuple(self._exact_aligner.path(rows, j) for j in range(len(self.used)))
+    def path(self, series: AlignedSeries, landmark: int) -> Alignment:
+        """Return the path of one series to landmark ``used[landmark]``."""
+        return self._exact_aligner.path(series.trace.rows, landmark)
 
     def exact_similarities(self, series: SeriesBatch) -> FloatArray:
         """Return K_I of one series to each landmark that has a weight, in float64."""

@@ -105,8 +105,13 @@ class Explanation:
     @cached_property
     def by_landmark(self) -> FloatArray:
         """Contribution of each landmark with the constant channel: (decisions, landmarks)."""
-        parts = self._by_landmark[:, : self._model.aligned[0].n_landmarks]
-        return np.asarray(parts[:, self.landmark_positions])
+        parts = (
+            feature_map.by_landmark_aligned(aligned, coef)
+            for feature_map, aligned, coef in zip(
+                self._model.aligned, self._aligned, self._model.coefs, strict=False
+            )
+        )
+        return np.asarray(sum(parts))
 
     @cached_property
     def by_snippet(self) -> FloatArray:
@@ -114,8 +119,11 @@ class Explanation:
 
         Shape (decisions, snippets); no columns if the model has none.
         """
-        parts = self._by_landmark[:, self._model.aligned[0].n_landmarks :]
-        return parts - self._usual
+        if self._model.snippets is None or self._model.snippet_coef is None:
+            return self._usual
+        coef = self._model.snippet_coef
+        parts = self._model.snippets.by_landmark(self.series, coef, _ON_CPU)[0]
+        return np.asarray(parts - self._usual)
 
     @cached_property
     def intercept(self) -> FloatArray:
@@ -125,10 +133,6 @@ class Explanation:
         add. ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
         """
         return np.asarray(self._model.intercept + self._usual.sum(axis=1))
-
-    @cached_property
-    def _by_landmark(self) -> FloatArray:
-        return np.asarray(self._model.in_float64().by_landmark(self.series, _ON_CPU)[0])
 
     @cached_property
     def _usual(self) -> FloatArray:
@@ -158,12 +162,33 @@ class Explanation:
 
     @cached_property
     def alignments(self) -> tuple[Alignment, ...]:
-        """Path to each landmark in the first map.
+        """Path to each landmark in the first map; see `alignment`."""
+        return tuple(map(self.alignment, range(len(self.landmark_indices))))
+
+    def alignment(self, position: int) -> Alignment:
+        """Path to one landmark in the first map.
 
         Paths count the steps that are aligned: the averaged steps of long series, without those at
         which nothing is observed.
+
+        Parameters
+        ----------
+        position
+            Position in `landmark_indices`.
         """
-        return self._model.aligned[0].alignments(self.series)
+        return self._model.aligned[0].path(self._aligned[0], position)
+
+    def steps_through(self, decisions: IntArray, positions: IntArray) -> FloatArray:
+        """Contributions of steps through landmarks in the first map, shape (pairs, steps).
+
+        Parameters
+        ----------
+        decisions, positions
+            Positions in `decision` and in `landmark_indices`, one of each for every pair.
+        """
+        aligned, coef = self._model.aligned[0], self._model.coefs[0]
+        pairs = aligned.attribute_pairs(self._aligned[0], coef, decisions, positions)
+        return np.asarray(pairs.contributions.sum(axis=2))
 
     def of_landmark(self, position: int, feature_map: int | None = None) -> FloatArray:
         """Contributions through one landmark, shape (decisions, steps, channels).

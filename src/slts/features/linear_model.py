@@ -78,11 +78,6 @@ class LinearModel:
         )
         return replace(self, coefs=coefs, intercept=self.intercept @ weights + intercept)
 
-    def in_float64(self) -> LinearModel:
-        """Return the same model with alignments in double precision."""
-        maps = (m.in_float64() if isinstance(m, AlignedProducts) else m for m in self.maps)
-        return replace(self, maps=tuple(maps))
-
     def decide(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
         """Return the outputs for series, shape (series, outputs)."""
         values = np.tile(self.intercept, (len(batch), 1))
