@@ -97,13 +97,15 @@ def test_distances_and_counts_are_those_of_the_reference(
     assert n < 64 or 0 < counts.sum() < counts.size * n
 
 
-def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
+@pytest.mark.parametrize("size", [1.0, 1e3])
+def test_threads_blocks_and_place_in_the_batch_change_no_bit(target, size):
     rng = np.random.default_rng(2)
     snippets = make(rng, 40, 3, dilations=[1, 2, 4, 9])
-    series = [noise(rng, snippets, n) for n in (1, 900, 5, 33, 2, 260, 12)]
-    # Thresholds at distances that occur: a rounding would change a count.
+    series = [size * noise(rng, snippets, n) for n in (1, 900, 5, 33, 2, 260, 12)]
+    # Thresholds at distances that occur, and how much counts of small values may round them.
     distances = np.concatenate([all_distances(snippets, x) for x in series], axis=1)
     limits = np.sort(distances[:, rng.permutation(distances.shape[1])[:4]], axis=1)
+    limits += 1e-9 if size == 1.0 else np.where(snippets.shape_only, 1e-9, 0.0)[:, None]
     snippets = replace(snippets, thresholds=limits)
     whole = snippets.counts(as_batch(*series), n_jobs=1)
     np.testing.assert_array_equal(snippets.counts(as_batch(*series), n_jobs=3), whole)

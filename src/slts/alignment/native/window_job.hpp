@@ -15,11 +15,16 @@ inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
 // not scaled up to a shape.
 inline constexpr double kWindowFlatness = 1e-2;
 
+// Squared distances of values up to this size may be sums of products: they are rounded by less
+// than 1e-9 then.
+inline constexpr double kLargestProduct = 16.0;
+
 // Values at either end of a window that have no second difference.
 inline constexpr std::int64_t kBendEdge = 1;
 
 // Short windows of some channels. Window w has the channels first[w], ..., first[w + 1] - 1 of
-// `channels`, and as many times `length` values. Its results go to row id[w].
+// `channels`, and as many times `length` values. Its results go to row id[w]. A threshold for
+// squared distances |x - y|^2 is a level for x.y - |x|^2 / 2, which has half of the operations.
 struct Windows {
     const double* values = nullptr;
     const std::int64_t* first = nullptr;
@@ -27,6 +32,7 @@ struct Windows {
     const double* thresholds = nullptr;  // windows x n_thresholds
     const std::int64_t* id = nullptr;
     std::int64_t length = 0, n_thresholds = 0;
+    const double* levels = nullptr;  // windows x n_thresholds: (|y|^2 - threshold) / 2
 };
 
 // Some steps of one series against the windows [begin, end), which are of one kind: they are
@@ -41,11 +47,14 @@ struct WindowJob {
     bool shape_only = false;
     // Whether columns are made for windows that are not `shape_only` too.
     bool use_columns = false;
+    // Whether values are small enough for levels.
+    bool small_values = false;
     std::int64_t pad = 0, stride = 0;
     const double* padded = nullptr;      // channels x stride: the series with `pad` steps before it
     const std::int64_t* used = nullptr;  // channels of the windows
     std::int64_t n_used = 0;
     double* columns = nullptr;       // channels x length x vectors: the values at each distance
+    double* starts = nullptr;        // channels x vectors: -|x|^2 / 2
     std::int32_t* counts = nullptr;  // rows x n_thresholds: near steps are added
     double* distances = nullptr;     // rows x steps
 };

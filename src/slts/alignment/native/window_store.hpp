@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <tuple>
@@ -74,6 +75,11 @@ class WindowStore {
             append(values_, windows.values, from * length_, to * length_);
             append(channels_, windows.channels, from, to);
             append(thresholds_, windows.thresholds, w * n_thresholds_, (w + 1) * n_thresholds_);
+            const double* values = windows.values;
+            const double squares = std::inner_product(
+                values + from * length_, values + to * length_, values + from * length_, 0.0);
+            for (std::int64_t t = w * n_thresholds_; t < (w + 1) * n_thresholds_; ++t)
+                levels_.push_back(0.5 * (squares - windows.thresholds[t]));
             first_.push_back(first_.back() + to - from);
         }
         for (WindowKind& kind : kinds_) {
@@ -99,7 +105,7 @@ class WindowStore {
 
     Windows view() const {
         return {values_.data(), first_.data(), channels_.data(), thresholds_.data(),
-                id_.data(),     length_,       n_thresholds_};
+                id_.data(),     length_,       n_thresholds_,    levels_.data()};
     }
 
    private:
@@ -110,7 +116,7 @@ class WindowStore {
 
     ChannelScale scale_;
     std::vector<std::int64_t> id_, place_, first_, channels_;
-    std::vector<double> values_, thresholds_;
+    std::vector<double> values_, thresholds_, levels_;
     std::vector<WindowKind> kinds_;
     std::int64_t length_, n_thresholds_;
 };
@@ -127,15 +133,18 @@ class PaddedSeries {
           pad_(windows.reach(longest)),
           stride_(longest + 2 * pad_ + kWindowSlack),
           padded_(stride_ * channels),
-          columns_(channels * windows.view().length * kWindowVectors * kMostLanes) {}
+          columns_(channels * windows.view().length * kWindowVectors * kMostLanes),
+          starts_(channels * kWindowVectors * kMostLanes) {}
 
     void read(const double* rows, std::int64_t steps) {
-        steps_ = steps;
+        steps_ = steps, largest_ = 0.0;
         const std::int64_t reach = windows_.reach(steps);
         for (std::int64_t c = 0; c < channels_; ++c) {
             double* out = padded_.data() + c * stride_ + pad_;
-            for (std::int64_t i = 0; i < steps; ++i)
+            for (std::int64_t i = 0; i < steps; ++i) {
                 out[i] = windows_.scale()(rows[i * channels_ + c], c);
+                largest_ = std::max(largest_, std::abs(out[i]));
+            }
             std::fill_n(out - reach, reach, out[0]);
             std::fill_n(out + steps, reach + kWindowSlack, out[steps - 1]);
         }
@@ -150,7 +159,10 @@ class PaddedSeries {
         job.dilation = std::min(kind.dilation, steps_);
         job.shape_only = kind.shape_only;
         job.pad = pad_, job.stride = stride_;
-        job.padded = padded_.data(), job.columns = columns_.data();
+        job.padded = padded_.data(), job.columns = columns_.data(), job.starts = starts_.data();
+        // Shapes are scaled to unit mean square. Distances that are wanted themselves are exact.
+        job.small_values =
+            job.distances == nullptr && (kind.shape_only || largest_ <= kLargestProduct);
         job.used = kind.channels.data();
         job.n_used = static_cast<std::int64_t>(kind.channels.size());
         const std::int64_t rows = job.windows.first[end] - job.windows.first[begin];
@@ -176,7 +188,8 @@ class PaddedSeries {
     const Target& target_;
     Poll poll_;
     std::int64_t channels_, pad_, stride_, steps_ = 0, work_ = 0;
-    AlignedArray<double> padded_, columns_;
+    double largest_ = 0.0;
+    AlignedArray<double> padded_, columns_, starts_;
 };
 
 }  // namespace slts

@@ -11,10 +11,12 @@ namespace slts::SLTS_TARGET {
 inline constexpr std::int64_t kColumnsBytes = 20 * 1024;
 
 // Where the values of a channel are that windows are compared with, and how far apart. `edge`
-// values at either end of a window are not compared.
+// values at either end of a window are not compared. `starts` has -|x|^2 / 2 for each channel if
+// levels are compared, else it is null.
 struct Compared {
     const double* data;
     std::int64_t to_channel, to_value, edge;
+    const double* starts;
 };
 
 // Copies what windows around the steps i, ..., i + N * W - 1 see, one row of lanes for each value
@@ -54,31 +56,65 @@ Compared fill_columns(const WindowJob& job, std::int64_t i) {
             for (std::int64_t k = kBendEdge; k < length - kBendEdge; ++k)
                 L::store(lanes + k * N * W, L::load(lanes + k * N * W) * factor);
         }
-        for (std::int64_t w = job.steps - i; w < N * W; ++w) out[kBendEdge * N * W + w] = INFINITY;
+        const std::int64_t edge = job.shape_only ? kBendEdge : 0;
+        if (!job.small_values) {
+            for (std::int64_t w = job.steps - i; w < N * W; ++w)
+                out[kBendEdge * N * W + w] = INFINITY;
+            continue;
+        }
+        double* starts = job.starts + job.used[u] * N * W;
+        for (int v = 0; v < N; ++v) {
+            Value squares = L::broadcast(0.0);
+            for (std::int64_t k = edge; k < length - edge; ++k) {
+                const Value value = L::load(out + k * N * W + v * W);
+                squares = squares + value * value;
+            }
+            L::store(starts + v * W, squares * -0.5);
+        }
+        for (std::int64_t w = job.steps - i; w < N * W; ++w) starts[w] = -INFINITY;
     }
-    return {job.columns, size, N * W, job.shape_only ? kBendEdge : 0};
+    return {job.columns, size, N * W, job.shape_only ? kBendEdge : 0,
+            job.small_values ? job.starts : nullptr};
 }
 
-// Distances of U successive windows, which have the same channels, to N * W steps. Two sums
-// alternate, so that additions do not wait.
-template <int W, int N, int U>
-SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const Compared& series,
-                                  typename Lanes<double, W>::Value (*out)[N]) {
+// Compares U successive windows, which have the same channels, with N * W steps: squared distances
+// or, if `Products`, x.y - |x|^2 / 2. Two sums alternate, so that additions do not wait.
+template <int W, int N, int U, bool Products>
+SLTS_INLINE void window_sums(const Windows& all, std::int64_t window, const Compared& series,
+                             typename Lanes<double, W>::Value (*out)[N]) {
     using L = Lanes<double, W>;
     using Value = typename L::Value;
     const std::int64_t length = all.length, begin = all.first[window];
     const std::int64_t n_channels = all.first[window + 1] - begin;
     const double* value = all.values + begin * length + series.edge;
     Value even[U][N], odd[U][N];
+    // Arrays stay in registers if their loops are unrolled.
+#pragma GCC unroll 8
     for (int u = 0; u < U; ++u)
+#pragma GCC unroll 8
         for (int v = 0; v < N; ++v) even[u][v] = odd[u][v] = L::broadcast(0.0);
+    if constexpr (Products)
+        for (std::int64_t c = begin; c < begin + n_channels; ++c) {
+            const double* start = series.starts + all.channels[c] * N * W;
+#pragma GCC unroll 8
+            for (int u = 0; u < U; ++u)
+#pragma GCC unroll 8
+                for (int v = 0; v < N; ++v) even[u][v] = even[u][v] + L::load(start + v * W);
+        }
     const std::int64_t to_window = n_channels * length;
     const auto add = [&](Value(*sum)[N], const double* x, const double* window_value) {
+#pragma GCC unroll 8
         for (int v = 0; v < N; ++v) {
             const Value step = L::load_unaligned(x + v * W);
+#pragma GCC unroll 8
             for (int u = 0; u < U; ++u) {
-                const Value difference = step - L::broadcast_from(window_value + u * to_window);
-                sum[u][v] = sum[u][v] + difference * difference;
+                const Value other = L::broadcast_from(window_value + u * to_window);
+                if constexpr (Products) {
+                    sum[u][v] = sum[u][v] + step * other;
+                } else {
+                    const Value difference = step - other;
+                    sum[u][v] = sum[u][v] + difference * difference;
+                }
             }
         }
     };
@@ -93,32 +129,39 @@ SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const
         if (k < length - series.edge) add(even, x, value++);
         value += 2 * series.edge;
     }
+#pragma GCC unroll 8
     for (int u = 0; u < U; ++u)
+#pragma GCC unroll 8
         for (int v = 0; v < N; ++v) out[u][v] = even[u][v] + odd[u][v];
 }
 
 // Compares U windows with the steps i, ..., i + N * W - 1.
-template <int W, int N, int U>
+template <int W, int N, int U, bool Products>
 SLTS_INLINE void compare_windows(const WindowJob& job, std::int64_t window, std::int64_t i,
                                  const Compared& series) {
     using L = Lanes<double, W>;
     const Windows& all = job.windows;
-    typename L::Value distances[U][N];
-    window_distances<W, N, U>(all, window, series, distances);
+    typename L::Value sums[U][N];
+    window_sums<W, N, U, Products>(all, window, series, sums);
+#pragma GCC unroll 8
     for (int u = 0; u < U; ++u, ++window) {
-        if (job.distances != nullptr) {
+        if (!Products && job.distances != nullptr) {
             alignas(64) double lanes[N * W];
-            for (int v = 0; v < N; ++v) L::store(lanes + v * W, distances[u][v]);
+#pragma GCC unroll 8
+            for (int v = 0; v < N; ++v) L::store(lanes + v * W, sums[u][v]);
             double* out = job.distances + all.id[window] * job.steps + i;
             for (std::int64_t w = 0; w < N * W && i + w < job.steps; ++w) out[w] = lanes[w];
             continue;
         }
-        const double* limit = all.thresholds + window * all.n_thresholds;
+        const double* limits = (Products ? all.levels : all.thresholds) + window * all.n_thresholds;
         std::int32_t* counts = job.counts + all.id[window] * all.n_thresholds;
         for (std::int64_t t = 0; t < all.n_thresholds; ++t) {
-            const auto most = L::broadcast_from(limit + t);
+            const auto limit = L::broadcast_from(limits + t);
             int near = 0;
-            for (int v = 0; v < N; ++v) near += L::count_at_most(distances[u][v], most);
+#pragma GCC unroll 8
+            for (int v = 0; v < N; ++v)
+                near += Products ? L::count_at_most(limit, sums[u][v])
+                                 : L::count_at_most(sums[u][v], limit);
             counts[t] += near;
         }
     }
@@ -132,7 +175,7 @@ void compare_steps(const WindowJob& job, std::int64_t i) {
     const bool columns = job.shape_only || job.use_columns || i + N * W > job.steps;
     const Compared series =
         columns ? fill_columns<W, N>(job, i)
-                : Compared{job.padded + job.pad + i - reach, job.stride, job.dilation, 0};
+                : Compared{job.padded + job.pad + i - reach, job.stride, job.dilation, 0, nullptr};
     // Two windows of one channel share what is loaded of it, if there are registers for both.
     constexpr bool kPairs = W == kMostLanes;
     const auto alone = [&](std::int64_t window) {
@@ -142,10 +185,15 @@ void compare_steps(const WindowJob& job, std::int64_t i) {
         const std::int64_t next = window + 1;
         if (kPairs && next < job.end && alone(window) && alone(next) &&
             all.channels[all.first[window]] == all.channels[all.first[next]]) {
-            compare_windows<W, N, kPairs ? 2 : 1>(job, window, i, series);
+            if (series.starts != nullptr)
+                compare_windows<W, N, kPairs ? 2 : 1, true>(job, window, i, series);
+            else
+                compare_windows<W, N, kPairs ? 2 : 1, false>(job, window, i, series);
             ++window;
+        } else if (series.starts != nullptr) {
+            compare_windows<W, N, 1, true>(job, window, i, series);
         } else {
-            compare_windows<W, N, 1>(job, window, i, series);
+            compare_windows<W, N, 1, false>(job, window, i, series);
         }
     }
 }
