@@ -181,7 +181,8 @@ def limited(n_anchors, **how):
     """Options whose memory is enough for the features of some series."""
     n_features = 3 * 3 * 3 + 40 * 4 * 2
     how = {"phases": (1,), "representations": ("values",), "n_snippets": 40} | how
-    return local_options(memory_limit=4 * 8 * n_features * n_anchors, **how)
+    n_bytes = 2 * 8 * n_anchors * (n_features + 10 * n_anchors)
+    return local_options(memory_limit=n_bytes + 1000, **how)
 
 
 def test_all_series_are_learned_from_if_some_of_them_span_the_solution(many):

@@ -201,21 +201,21 @@ def test_landmarks_and_snippets_are_numbered_as_in_the_source(sources, in_memory
 @pytest.mark.parametrize("weight", [None, "balanced"])
 def test_a_scan_that_exceeds_the_memory_gives_nearly_the_same_model(weight, tmp_path):
     """A sample chooses landmarks and snippets; the coefficients are learned from all series."""
-    series, labels = problem(600, 0.7)
-    new, truth = problem(900, 0.7)
-    new, truth = new[600:], truth[600:]
+    series, labels = problem(2400, 0.7)
+    new, truth = problem(2700, 0.7)
+    new, truth = new[2400:], truth[2400:]
     how = {"class_weight": weight, "n_snippets": 8, "n_phases": 1}
     stores = [one_file(50), one_file(700), several_files, dask_bag]
     models = []
     for k, store in enumerate(stores):
         (tmp_path / str(k)).mkdir()
         scan = store((series, labels), tmp_path / str(k))
-        model = quick(slts.LocalSLTSClassifier, memory_limit="500kB", n_jobs=k + 1, **how)
+        model = quick(slts.LocalSLTSClassifier, memory_limit="2MB", n_jobs=k + 1, **how)
         models.append(model.fit(*scan))
     for model in models[1:]:
         assert_same_model(model, models[0], new, tolerance=1e-8)
     whole = quick(slts.LocalSLTSClassifier, **how).fit(series, labels)
     assert 100 <= models[0].validation_.n_series < 0.5 * whole.validation_.n_series
-    assert models[0].n_series_in_ == 600
+    assert models[0].n_series_in_ == 2400
     assert models[0].score(new, truth) == pytest.approx(whole.score(new, truth), abs=0.05)
     assert np.mean(models[0].predict(new) == whole.predict(new)) > 0.85

@@ -88,7 +88,7 @@ def split_in_order(
         with warnings.catch_warnings():
             # Classes with fewer series than folds are in some folds only.
             warnings.filterwarnings("ignore", "The least populated class")
-            splitter = _splitter(cv, int(counts[counts > 1].min()), groups)
+            splitter = _splitter(cv, counts[counts > 1], groups)
             splits = list(splitter.split(np.zeros((len(order), 1)), codes[order], groups))
     except ValueError as error:
         needs_groups = groups is None and "groups" in str(error)
@@ -116,12 +116,12 @@ def _usable(splits: Sequence[Split], codes: IntArray, cv: Any, name: str) -> lis
     return usable
 
 
-def _splitter(cv: Any, smallest_class: int, groups: AnyArray | None) -> Any:
+def _splitter(cv: Any, counts: IntArray, groups: AnyArray | None) -> Any:
     """Return scikit-learn's splitter for folds or a fraction, or the splitter that was passed."""
     if isinstance(cv, numbers.Integral):
         if groups is not None:
-            return StratifiedGroupKFold(min(int(cv), len(np.unique(groups))))
-        return StratifiedKFold(min(int(cv), smallest_class))
+            return StratifiedGroupKFold(min(int(cv), len(np.unique(groups)), int(counts.max())))
+        return StratifiedKFold(min(int(cv), int(counts.min())))
     if isinstance(cv, numbers.Real):
         kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
         return kind(1, test_size=float(cv), random_state=0)

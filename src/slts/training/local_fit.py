@@ -41,8 +41,9 @@ _MOST_BANKS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution. They are
 # drawn independently of landmarks, which are the series with the smallest keys.
 _ANCHORS, _ANCHOR_PURPOSE = 2000, 2
-# Their features have this share of the memory, and there are at least so many.
-_FEATURE_SHARE, _FEWEST_ANCHORS = 1 / 4, 100
+# Their features and inner products, with copies, have this share of the memory, and there are at
+# least so many anchors.
+_ANCHOR_SHARE, _COPIES, _FEWEST_ANCHORS = 1 / 2, 10, 100
 # Series that choose phases and weights, and whose left-out decisions calibrate.
 _TUNING = 1000
 # Weights of the snippets for each map with whole landmarks, one of which is chosen.
@@ -152,11 +153,13 @@ def _draw_maps(
 def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions) -> int:
     """Return how many anchors fit in memory with their features."""
     limit = memory_limit(options.memory_limit, options.owner)
-    per_anchor = 8.0 * sum(int(np.prod(feature_map.shape)) for feature_map in maps)
-    most = int(_FEATURE_SHARE * limit / per_anchor)
+    n_features = sum(int(np.prod(feature_map.shape)) for feature_map in maps)
+    # Largest n such that 8 n (n_features + _COPIES n) bytes fit.
+    numbers = _ANCHOR_SHARE * limit / 8.0
+    most = int((np.sqrt(n_features**2 + 4.0 * _COPIES * numbers) - n_features) / (2.0 * _COPIES))
     if most < _FEWEST_ANCHORS:
         # A little more, because it is rounded.
-        needed = 1.06 * _FEWEST_ANCHORS * per_anchor / _FEATURE_SHARE
+        needed = 8.4 * _FEWEST_ANCHORS * (n_features + _COPIES * _FEWEST_ANCHORS) / _ANCHOR_SHARE
         raise ValueError(
             f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
             f"Learning needs {format_bytes(needed)}. Raise it, or use fewer representations, "
