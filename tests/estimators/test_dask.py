@@ -20,7 +20,7 @@ frame = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
 
-N = 600
+N = 1200
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def client(threads):
 
 def learn_from_a_sample(scan):
     """A model whose coefficients are learned from all series, and landmarks from a sample."""
-    model = quick(slts.LocalSLTSClassifier, n_snippets=8, n_phases=1, memory_limit="500kB").fit(
+    model = quick(slts.LocalSLTSClassifier, n_snippets=8, n_phases=1, memory_limit="2MB").fit(
         scan
     )
     assert model.validation_.n_series < N / 2
