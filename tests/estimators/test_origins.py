@@ -26,7 +26,7 @@ def test_kept_series_have_the_names_and_classes_of_the_user(kind, landmarks, rec
     for index in indices.tolist():
         assert model.series_name(index) == f"{y[index]}, recording {100 + index}"
         assert model.classes_[model.series_class(index)] == y[index]
-    if hasattr(model, "model_"):
+    if hasattr(model, "landmarks_"):
         explanation = slts.explain(model, X[3:4])
         assert explanation.landmark_names == tuple(
             f"{y[i]}, recording {100 + i}" for i in explanation.landmark_indices

@@ -213,7 +213,7 @@ def test_neighbours_have_their_positions_in_the_training_series(kind, three):
     found = collect(model, three.X_test[:5], three.y_test[:5])["references"]
     drawn = unpack(found["rows"])
     for index, rows, length in zip(found["index"], drawn, found["length"], strict=True):
-        expected = model.neighbours_.row_map(three.X[index : index + 1]).values
+        expected = model.model_.row_map(three.X[index : index + 1]).values
         np.testing.assert_allclose(rows.reshape(length, -1), expected, atol=1e-4)
 
 

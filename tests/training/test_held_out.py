@@ -1,6 +1,7 @@
 """What is held out from `cv`, and the choice of parameters by held-out accuracy."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.model_selection import (
 )
 
 from slts import DataError
+from slts.features.feature_map import Resources
 from slts.solvers.calibration import Validation
 from slts.training.held_out import make_splits, search
 from slts.training.neighbour_fit import left_out_decisions
@@ -199,11 +201,18 @@ def test_nearest_neighbours_decide_on_series_that_are_left_out():
         [[9, 1, 2, 3, 4], [1, 9, 5, 6, 7], [2, 5, 9, 8, 0], [3, 6, 8, 9, -1], [4, 7, 0, -1, 9]]
     ).astype(float)
     codes = np.array([0, 0, 1, 1, 2])
-    (decisions, left, weights), validation = left_out_decisions(nearness.__getitem__, codes, 3, 9)
+
+    def left_out(codes, size):
+        neighbours = SimpleNamespace(
+            codes=codes, rows=np.arange(5), nearness_of_rows=lambda rows, _: nearness[rows]
+        )
+        return left_out_decisions(neighbours, size, Resources())
+
+    (decisions, left, weights), validation = left_out(codes, 9)
     # The only series of a class is not left out.
     assert decisions.tolist() == [[1, 3, 4], [1, 6, 7], [5, 8, 0], [6, 8, -1]]
     assert (left.tolist(), weights.tolist()) == ([0, 0, 1, 1], [1.0] * 4)
     assert validation == Validation("leave-one-out", 4, 0.5)
-    two = left_out_decisions(nearness.__getitem__, np.array([0, 0, 1, 1, 1]), 2, 2)[0]
+    two = left_out(np.array([0, 0, 1, 1, 1]), 2)[0]
     assert two[0].tolist() == [[3.0], [6.0]]
-    assert left_out_decisions(nearness.__getitem__, np.arange(5), 5, 9) == (None, None)
+    assert left_out(np.arange(5), 9) == (None, None)

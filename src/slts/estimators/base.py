@@ -20,22 +20,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import require_device
-from slts.columns.roles import shortened
-from slts.errors import DataError, warn
+from slts.errors import DataError
 from slts.estimators.parameters import PARAMETERS, Kind, check_parameters
 from slts.estimators.prediction import (
-    Method,
-    apply_to_series,
-    apply_to_source,
+    apply,
     apply_with_labels,
+    check_series,
+    columns_of_table,
+    finite_decisions,
 )
-from slts.estimators.training_data import Reader, labels_as_given, unknown_labels
-from slts.execution import Bar, progress_bar, use_fit_threads
+from slts.estimators.training_data import (
+    check_nothing_beside_scan,
+    from_arrays,
+    from_scan,
+    labels_as_given,
+    unknown_labels,
+)
+from slts.execution import Bar, memory_limit, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
+from slts.features.linear_model import LinearModel
+from slts.features.neighbours import Neighbours
 from slts.features.origins import Origins
-from slts.quantities import count
-from slts.series import SeriesBatch, as_series
+from slts.series import SeriesBatch
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
 from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
@@ -65,6 +72,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    model_ : LinearModel or Neighbours
+        What decision values are computed from.
     classes_ : ndarray
         The labels, sorted.
     n_channels_in_, channel_names_in_
@@ -103,6 +112,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
     verbose: Any = False
 
+    model_: LinearModel | Neighbours = field(init=False)
     n_features_in_: int = field(init=False)
     n_channels_in_: int = field(init=False)
     channel_names_in_: tuple[str, ...] | None = field(init=False)
@@ -122,10 +132,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _calibrates(self) -> bool:
         """Whether the parameters ask `fit` to calibrate probabilities."""
         return True
-
-    def _decide(self, batch: SeriesBatch) -> FloatArray:
-        """Return decision values of checked series, shape (series, problems)."""
-        raise NotImplementedError
 
     def check_fitted(self) -> None:
         """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
@@ -199,7 +205,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        values = self._apply(type(self)._finite_decisions, X)
+        check_is_fitted(self)
+        values = apply(self, finite_decisions, X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -315,36 +322,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The series, with the channels in the order of training.
         """
         check_is_fitted(self)
-        columns = columns_of_table(X)
-        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
-            raise DataError(
-                f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_columns_in_} features as input: it was fitted on a table with that many "
-                f"columns. Pass series of other lengths as a list: list(X)."
-            )
-        # A number of channels as in training is right.
-        batch = as_series(X, layout="channels_first")
-        if batch.n_channels != self.n_channels_in_:
-            hint = ""
-            if getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_:
-                hint = " X is one series, not a collection: pass [x]."
-            elif (batch.lengths == self.n_channels_in_).all():
-                hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
-            elif batch.channel_names is not None and self.channel_names_in_ is not None:
-                hint = (
-                    f" Its channels are {shortened(batch.channel_names)}; those of the model are "
-                    f"{shortened(self.channel_names_in_)}."
-                )
-            raise DataError(
-                f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
-                f"on {self.n_channels_in_}.{hint}"
-            )
-        return self._in_training_order(batch)
-
-    def _remember_channels(self, series: SeriesBatch) -> None:
-        """Remember the channels of some training series; `n_columns_in_` must be known."""
-        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
-        self.n_features_in_ = self.n_columns_in_ or series.n_channels
+        return check_series(self, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -352,49 +330,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
-    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
-        """Order channels by name. Entirely different names are taken by position; this warns."""
-        known = self.channel_names_in_
-        if known is None or batch.channel_names is None or batch.channel_names == known:
-            return batch
-        if set(known).isdisjoint(batch.channel_names):
-            warn(
-                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {shortened(known)}: the channels of X are used in the given order"
-            )
-            return batch
-        if set(batch.channel_names) != set(known):
-            absent = next(name for name in known if name not in batch.channel_names)
-            raise DataError(
-                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {shortened(known)}: X has no {absent!r}."
-            )
-        order = [batch.channel_names.index(name) for name in known]
-        values = np.ascontiguousarray(batch.values[:, order])
-        return batch.with_values(values, known)
-
-    def _apply(self, method: Method, X: Any) -> FloatArray:
-        """Apply a method to checked series, or to the series of a scan part by part."""
-        check_is_fitted(self)
-        if not isinstance(X, SeriesBatch) and isinstance(X, SeriesSource):
-            return apply_to_source(self, X, method)
-        return apply_to_series(self, self.check_series(X), method)
-
     @property
     def _resources(self) -> Resources:
         return Resources(self.device, self.n_jobs)
-
-    def _finite_decisions(self, batch: SeriesBatch) -> FloatArray:
-        """Return decision values, or raise an error if a series is too large for the weights."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = self._decide(batch)
-        broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        if len(broken):
-            raise DataError(
-                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: the "
-                f"weights of this {type(self).__name__} or the values of the series are too large."
-            )
-        return values
 
     def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
@@ -445,11 +383,17 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         keeps_all: bool = False,
     ) -> TrainingSet:
         """Check the training data and return them; remember what they look like."""
-        limit = getattr(self, "memory_limit", None)
-        reader = Reader(
-            type(self).__name__, limit, self._seed(), self.n_jobs, self._progress, keeps_all
-        )
-        data = reader.read(X, y, sample_weight, groups)
+        owner, seed = type(self).__name__, self._seed()
+        if isinstance(X, SeriesSource):
+            check_nothing_beside_scan(owner, y, sample_weight, groups)
+            limit = None if keeps_all else memory_limit(getattr(self, "memory_limit", None), owner)
+            data = from_scan(
+                X, owner=owner, memory_limit=limit, seed=seed, n_jobs=self.n_jobs,
+                bar=self._progress,
+            )  # fmt: skip
+        else:
+            data = from_arrays(X, y, sample_weight, groups, owner=owner, seed=seed)
+        data.check()
         self.every_ = self.label_column_ = self.n_columns_in_ = None
         if not isinstance(X, SeriesSource):
             self.n_columns_in_ = columns_of_table(X)
@@ -459,20 +403,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.label_column_ = X.columns.label if X.columns.has_header else None
         self.classes_, self.training_digests_ = data.classes, data.digests
         self.n_series_in_, self.n_steps_in_ = data.n_series, data.n_steps
-        self._remember_channels(data.series)
+        series = data.series
+        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
+        self.n_features_in_ = self.n_columns_in_ or series.n_channels
         return data
-
-
-def columns_of_table(X: Any) -> int | None:
-    """Return the number of columns if X is a table of numbers, else None.
-
-    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
-    """
-    shape = getattr(X, "shape", None)
-    if shape is not None and not isinstance(X, SeriesBatch):
-        return int(shape[1]) if len(shape) == 2 else None
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        widths = {len(row) for row in X}
-        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
-            return widths.pop()
-    return None

@@ -16,6 +16,7 @@ from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
+from slts.estimators.prediction import apply
 from slts.series import SeriesBatch
 from slts.solvers.hinge import Solution
 from slts.training.held_out import SearchResult
@@ -165,7 +166,8 @@ class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[mi
         ndarray
             Shape (series, features), named by `get_feature_names_out`.
         """
-        return self._apply(type(self)._transform, X)
+        check_is_fitted(self)
+        return apply(self, type(self)._transform, X)
 
     def _transform(self, batch: SeriesBatch) -> FloatArray:
         feature_map = self.model_.aligned[0]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
-from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
 from slts.series import SeriesBatch
 
@@ -40,9 +39,6 @@ class LinearClassifier(SeriesClassifier):
     def n_numbers_(self) -> int:
         """Number of stored numbers: coefficients, maps, intercepts, landmarks."""
         return self.model_.n_numbers
-
-    def _decide(self, batch: SeriesBatch) -> FloatArray:
-        return self.model_.decide(batch, Resources(self.device, self.n_jobs))
 
     def check_fitted(self) -> None:
         """Raise an error if fitted attributes do not fit each other, as in a damaged file."""

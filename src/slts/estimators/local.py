@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.linear import LinearClassifier
+from slts.estimators.prediction import apply
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.solvers.ridge import PENALTIES, RidgeReport
@@ -179,7 +180,8 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
             Shape (series, problems * (landmarks + snippets)), named by `get_feature_names_out`;
             with the intercept, the columns of a class sum to its decision value.
         """
-        return self._apply(type(self)._transform, X)
+        check_is_fitted(self)
+        return apply(self, type(self)._transform, X)
 
     def _transform(self, batch: SeriesBatch) -> FloatArray:
         parts = self.model_.by_landmark(batch, self._resources)

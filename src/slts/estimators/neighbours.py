@@ -3,92 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
+from slts.alignment import AlignmentSettings
 from slts.estimators.base import SeriesClassifier
-from slts.features.feature_map import PlainState, Resources
+from slts.features.neighbours import Neighbours
 from slts.features.origins import Origins
-from slts.features.row_map import RowMap, require
 from slts.series import SeriesBatch
-from slts.series.channels import transform_rows
 from slts.solvers.logdet import LogDetSolution
-from slts.training.neighbour_fit import (
-    LogDetOptions,
-    learn_logdet_metric,
-    left_out_decisions,
-    nearest_decisions,
-)
-from slts.training.training_set import TrainingSet
-
-
-@dataclass(frozen=True, eq=False)
-class Neighbours(PlainState):
-    """Training series as rows, their classes, and how series are compared with them.
-
-    Parameters
-    ----------
-    row_map, settings
-        How series become rows, and how these are aligned.
-    rows, codes
-        The training series as rows, and their classes.
-    metric
-        M of the distance (a - b)'M(a - b); None compares by the similarity K_I.
-    """
-
-    row_map: RowMap
-    settings: AlignmentSettings
-    rows: SeriesBatch
-    codes: IntArray
-    metric: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        require(len(self.codes) == len(self.rows), "codes")
-        d = self.rows.n_channels
-        require(self.metric is None or self.metric.shape == (d, d), "metric")
-
-    @classmethod
-    def fit(
-        cls,
-        data: TrainingSet,
-        settings: AlignmentSettings,
-        *,
-        scale: str | None,
-        homogeneous: bool | str,
-    ) -> Neighbours:
-        """Keep the training series as rows."""
-        series = data.series.anonymous()
-        row_map = RowMap.fit(
-            series, scale=scale, homogeneous=homogeneous, normalize=settings.normalize
-        )
-        rows = row_map(series)
-        settings.check_rows(rows)
-        return cls(row_map, settings, rows, data.codes)
-
-    def nearness(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
-        """Return the nearness to each training series, shape (series, training series)."""
-        rows = self.row_map(batch, resources.n_jobs)
-        if not self.row_map.normalize:
-            self.settings.check_rows(rows)
-        return self.nearness_of_rows(rows, resources)
-
-    def nearness_of_rows(self, rows: SeriesBatch, resources: Resources) -> FloatArray:
-        """Return the nearness of rows: the similarity, or minus the distance."""
-        aligner = self._aligner.on(*resources)
-        if self.metric is None:
-            return np.asarray(aligner.similarities(rows), dtype=np.float64)
-        distances = aligner.distances(transform_rows(rows, self.metric))
-        return -np.asarray(distances, dtype=np.float64)
-
-    @cached_property
-    def _aligner(self) -> Aligner:
-        rows = self.rows if self.metric is None else transform_rows(self.rows, self.metric)
-        return Aligner(rows, self.settings)
+from slts.training.neighbour_fit import LogDetOptions, learn_logdet_metric, left_out_decisions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -97,7 +24,7 @@ class NearestNeighbor(SeriesClassifier):
 
     Attributes
     ----------
-    neighbours_ : Neighbours
+    model_ : Neighbours
         The distinct training series, and how series are compared with them.
     training_indices_ : ndarray
         Their positions in X.
@@ -108,18 +35,18 @@ class NearestNeighbor(SeriesClassifier):
     normalize: bool = True
     calibration_size: int | None = 500
 
-    neighbours_: Neighbours = field(init=False)
+    model_: Neighbours = field(init=False)
     training_indices_: IntArray = field(init=False)
 
     @property
     def training_rows_(self) -> SeriesBatch:
         """The distinct training series as rows."""
-        return self.neighbours_.rows
+        return self.model_.rows
 
     @property
     def training_codes_(self) -> IntArray:
         """Classes of the distinct training series."""
-        return self.neighbours_.codes
+        return self.model_.codes
 
     def nearness(self, X: Any) -> FloatArray:
         """Nearness of series to every distinct training series.
@@ -135,17 +62,13 @@ class NearestNeighbor(SeriesClassifier):
             Shape (series, training series); larger is nearer.
         """
         check_is_fitted(self)
-        return self.neighbours_.nearness(self.check_series(X), self._resources)
-
-    def _decide(self, batch: SeriesBatch) -> FloatArray:
-        nearness = self.neighbours_.nearness(batch, self._resources)
-        return nearest_decisions(nearness, self.training_codes_, len(self.classes_))
+        return self.model_.nearness(self.check_series(X), self._resources)
 
     def _keep(self, X: Any, y: Any, settings: AlignmentSettings) -> None:
         """Keep the training series."""
         data = self._read(X, y, keeps_all=True)
-        self.neighbours_ = Neighbours.fit(
-            data, settings, scale=self.scale, homogeneous=self.homogeneous
+        self.model_ = Neighbours.fit(
+            data.series, data.codes, settings, scale=self.scale, homogeneous=self.homogeneous
         )
         self.training_indices_ = data.indices
         self.origins_ = Origins.of(data.series, data.indices, data.codes)
@@ -156,22 +79,15 @@ class NearestNeighbor(SeriesClassifier):
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
-        self._calibrate_on(None)
-        self.validation_ = None
-        if self.calibration_size is None:
-            return
-        with self._progress("Aligning") as progress:
-            held_out, self.validation_ = left_out_decisions(
-                lambda rows: self.neighbours_.nearness_of_rows(
-                    self.training_rows_[rows], self._resources
-                ),
-                self.training_codes_,
-                len(self.classes_),
-                int(self.calibration_size),
-            )
-            progress(1, 1)
+        held_out = self.validation_ = None
+        if self.calibration_size is not None:
+            with self._progress("Aligning") as progress:
+                held_out, self.validation_ = left_out_decisions(
+                    self.model_, int(self.calibration_size), self._resources
+                )
+                progress(1, 1)
         self._calibrate_on(held_out)
-        if self.probability_scale_ is None:
+        if self._calibrates and held_out is None:
             # Every class has one series only.
             self.probability_scale_ = np.ones(len(self.classes_))
 
@@ -180,7 +96,7 @@ class NearestNeighbor(SeriesClassifier):
         if len(self.training_indices_) != len(self.training_rows_):
             raise ValueError("training_indices_ does not have one position for each series")
         if not np.isin(np.arange(len(self.classes_)), self.training_codes_).all():
-            raise ValueError("neighbours_ does not have series of every class")
+            raise ValueError("model_ does not have series of every class")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -336,7 +252,7 @@ class LDMLTClassifier(NearestNeighbor):
                 self.report_ = learn_logdet_metric(
                     self.training_rows_, self.training_codes_, options, progress
                 )
-            self.neighbours_ = replace(self.neighbours_, metric=self.report_.metric)
+            self.model_ = replace(self.model_, metric=self.report_.metric)
             self._calibrate()
         return self
 

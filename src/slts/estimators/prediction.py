@@ -1,4 +1,4 @@
-"""Apply a fitted classifier to series in memory or to a source, part by part."""
+"""Apply a fitted classifier: checks of series, batches of them, scans part by part."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from slts._typing import AnyArray
-from slts.errors import DataError
+from slts._typing import AnyArray, FloatArray
+from slts.columns.roles import shortened
+from slts.errors import DataError, warn
 from slts.execution import map_threads, one_blas_thread, progress_bar
-from slts.series import SeriesBatch
+from slts.features.feature_map import Resources
+from slts.quantities import count
+from slts.series import SeriesBatch, as_series
 from slts.series.source import Digests, Part, SeriesSource
 from slts.training.scans import (
     RepeatedIdentifiers,
@@ -30,12 +33,14 @@ Method: TypeAlias = Callable[[Any, SeriesBatch], AnyArray]
 _SERIES = 64
 
 
-def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray:
-    """Return the results of a model's method for checked series.
-
-    Threads take some series at a time. How many does not depend on the number of threads, so that
-    this does not change a bit. A GPU takes as many as the model allows.
-    """
+def apply(model: Any, method: Method, X: Any) -> AnyArray:
+    """Apply a method of a fitted model to series that it checks, or to a scan part by part."""
+    if not isinstance(X, SeriesBatch) and isinstance(X, SeriesSource):
+        results = [result for (result,) in _over_parts(model, X, (method,), labels=False)]
+        if not results:
+            raise no_series(X)
+        return np.concatenate(results)
+    series = check_series(model, X)
     if len(series) == 1:
         return method(model, series)
     # Products of a few series gain nothing from threads of BLAS, which spin between them.
@@ -44,6 +49,11 @@ def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray
 
 
 def _apply_to_several(model: Any, series: SeriesBatch, method: Method) -> AnyArray:
+    """Apply a method to some series at a time.
+
+    How many does not depend on the number of threads, so results have the same bits. A GPU takes as
+    many as the model allows.
+    """
     on_cpu = model.device == "cpu"
     size = _SERIES if on_cpu else model._series_at_once or len(series)
     if len(series) <= size:
@@ -69,12 +79,85 @@ def _with_threads(model: Any, n_jobs: int | None) -> Any:
     return quiet
 
 
-def apply_to_source(model: Any, source: SeriesSource, method: Method) -> AnyArray:
-    """Return the results of a model's method for all series, in order."""
-    results = [result for (result,) in _over_parts(model, source, (method,), labels=False)]
-    if not results:
-        raise no_series(source)
-    return np.concatenate(results)
+def finite_decisions(model: Any, series: SeriesBatch) -> FloatArray:
+    """Return decision values, or raise an error if a series is too large for the weights."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values: FloatArray = model.model_.decide(series, Resources(model.device, model.n_jobs))
+    broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(broken):
+        raise DataError(
+            f"{series.name_of(broken[0], 'X')} has a decision value that is not finite: the "
+            f"weights of this {type(model).__name__} or the values of the series are too large."
+        )
+    return values
+
+
+# ---- series
+
+
+def check_series(model: Any, X: Any) -> SeriesBatch:
+    """Convert X and compare it with the training series of a model; order its channels."""
+    columns, owner = columns_of_table(X), type(model).__name__
+    if None not in (columns, model.n_columns_in_) and columns != model.n_columns_in_:
+        raise DataError(
+            f"X has {columns} features, but {owner} is expecting {model.n_columns_in_} features as "
+            f"input: it was fitted on a table with that many columns. Pass series of other lengths "
+            f"as a list: list(X)."
+        )
+    # A number of channels as in training is right.
+    batch = as_series(X, layout="channels_first")
+    if batch.n_channels != model.n_channels_in_:
+        hint = ""
+        if getattr(X, "ndim", 0) == 2 and len(X) == model.n_channels_in_:
+            hint = " X is one series, not a collection: pass [x]."
+        elif (batch.lengths == model.n_channels_in_).all():
+            hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
+        elif batch.channel_names is not None and model.channel_names_in_ is not None:
+            hint = (
+                f" Its channels are {shortened(batch.channel_names)}; those of the model are "
+                f"{shortened(model.channel_names_in_)}."
+            )
+        raise DataError(
+            f"X has {count(batch.n_channels, 'channel')}, but {owner} was fitted on "
+            f"{model.n_channels_in_}.{hint}"
+        )
+    if None in (model.channel_names_in_, batch.channel_names):
+        return batch
+    return _in_training_order(batch, model.channel_names_in_, owner)
+
+
+def _in_training_order(batch: SeriesBatch, expected: tuple[str, ...], owner: str) -> SeriesBatch:
+    """Order channels by name. Entirely different names are taken by position; this warns."""
+    names = batch.channel_names
+    if names is None or names == expected:
+        return batch
+    differ = f"X has channels {shortened(names)}, but {owner} was fitted on {shortened(expected)}"
+    if set(expected).isdisjoint(names):
+        warn(f"{differ}: the channels of X are used in the given order")
+        return batch
+    absent = [name for name in expected if name not in names]
+    if absent:
+        raise DataError(f"{differ}: X has no {absent[0]!r}.")
+    values = np.ascontiguousarray(batch.values[:, [names.index(name) for name in expected]])
+    return batch.with_values(values, expected)
+
+
+def columns_of_table(X: Any) -> int | None:
+    """Return the number of columns if X is a table of numbers, else None.
+
+    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
+    """
+    shape = getattr(X, "shape", None)
+    if shape is not None and not isinstance(X, SeriesBatch):
+        return int(shape[1]) if len(shape) == 2 else None
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        widths = {len(row) for row in X}
+        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
+            return widths.pop()
+    return None
+
+
+# ---- scans
 
 
 def apply_with_labels(
@@ -119,7 +202,7 @@ def _apply(
     digests = []
     first = 0
     for piece in pieces(part, labels=labels):
-        series = model.check_series(piece.series)
+        series = check_series(model, piece.series)
         try:
             rows.append([method(model, series) for method in methods])
         except DataError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
-from slts.execution import Bar, memory_limit, usable_memory
+from slts.execution import Bar, usable_memory
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
@@ -28,50 +28,45 @@ _LARGEST_WEIGHT = 1e15
 _SAMPLE_SHARE, _COPIES_IN_MEMORY = 1 / 8, 3
 
 
-class Reader(NamedTuple):
-    """How training data are read: for which classifier, with what limit, seed and threads.
+def from_arrays(
+    X: Any, y: Any, sample_weight: Any, groups: Any, *, owner: str, seed: int
+) -> TrainingSet:
+    """Check series, labels, weights and groups, and return distinct series in order of keys."""
+    batch, codes, classes = _checked_labels(owner, X, y)
+    weights = None
+    if sample_weight is not None:
+        weights = _checked_weights(sample_weight, codes, classes)
+    if groups is not None:
+        groups = check_groups(groups, len(batch))
+    return TrainingSet.of_arrays(batch, codes, classes, weights=weights, groups=groups, seed=seed)
 
-    `keeps_all` is for classifiers that keep all series, so that a sample would not do.
+
+def from_scan(
+    scan: SeriesSource,
+    *,
+    owner: str,
+    memory_limit: float | None,
+    seed: int,
+    n_jobs: int | None,
+    bar: Bar,
+) -> TrainingSet:
+    """Return the series of a scan if they fit in their share of the memory, else a sample.
+
+    Without a limit, all series are read.
     """
-
-    owner: str
-    memory_limit: Any
-    seed: int
-    n_jobs: int | None
-    bar: Bar
-    keeps_all: bool = False
-
-    def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingSet:
-        """Check the training data, and return distinct series in the order of their keys."""
-        if isinstance(X, SeriesSource):
-            _check_nothing_beside_scan(self.owner, y, sample_weight, groups)
-            return self._read_scan(X).check()
-        batch, codes, classes = _checked_labels(self.owner, X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = _checked_weights(sample_weight, codes, classes)
-        known = None if groups is None else check_groups(groups, len(batch))
-        return TrainingSet.of_arrays(
-            batch, codes, classes, weights=weights, groups=known, seed=self.seed
-        ).check()
-
-    def _read_scan(self, scan: SeriesSource) -> TrainingSet:
-        n_bytes = _SAMPLE_SHARE * memory_limit(self.memory_limit, self.owner)
-        if self.keeps_all:
-            size, n_bytes = _COPIES_IN_MEMORY * (scan.n_bytes or 0), np.inf
-            if size > usable_memory():
-                raise DataError(
-                    f"{self.owner} needs all training series in memory: about {format_bytes(size)} "
-                    f"for {scan.name}, but the process may use {format_bytes(usable_memory())}. "
-                    f"Use LocalSLTSClassifier or SLTSClassifier instead."
-                )
-        with self.bar("Reading") as progress:
-            return sample_scan(
-                scan, scan_runner(self.n_jobs), n_bytes=n_bytes, seed=self.seed, progress=progress
-            )
+    n_bytes = np.inf if memory_limit is None else _SAMPLE_SHARE * memory_limit
+    if memory_limit is None and _COPIES_IN_MEMORY * (scan.n_bytes or 0) > usable_memory():
+        size = _COPIES_IN_MEMORY * (scan.n_bytes or 0)
+        raise DataError(
+            f"{owner} needs all training series in memory: about {format_bytes(size)} for "
+            f"{scan.name}, but the process may use {format_bytes(usable_memory())}. Use "
+            f"LocalSLTSClassifier or SLTSClassifier instead."
+        )
+    with bar("Reading") as progress:
+        return sample_scan(scan, scan_runner(n_jobs), n_bytes=n_bytes, seed=seed, progress=progress)
 
 
-def _check_nothing_beside_scan(owner: str, y: Any, sample_weight: Any, groups: Any) -> None:
+def check_nothing_beside_scan(owner: str, y: Any, sample_weight: Any, groups: Any) -> None:
     """Raise an error for labels, weights or groups beside a scan, which has its own."""
     if y is not None:
         raise DataError(

@@ -5,6 +5,7 @@ row_map.py           the rows of a series that are aligned, and the way back to 
 aligned_products.py  whole landmarks: aligned products, summed over banks of landmarks
 snippets.py          short landmarks: how often each occurs
 linear_model.py      feature maps with coefficients: decisions, parts of landmarks, contributions
+neighbours.py        the model of nearest neighbours
 origins.py           names and classes of the training series that a model keeps
 explanation.py       `explain` and `summarize`: the contributions of a model, with names
 """

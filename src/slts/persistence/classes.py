@@ -6,9 +6,9 @@ from slts import estimators
 from slts.alignment import AlignmentSettings, Itakura
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import SolveReport
-from slts.estimators.neighbours import Neighbours
 from slts.features.aligned_products import AlignedProducts
 from slts.features.linear_model import LinearModel
+from slts.features.neighbours import Neighbours
 from slts.features.origins import Origins
 from slts.features.row_map import RowMap
 from slts.features.snippets import Snippets

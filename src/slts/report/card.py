@@ -81,7 +81,7 @@ def model_fingerprint(model: Any) -> str | None:
     if isinstance(model, LinearClassifier):
         return _digest([model.model_, np.asarray(model.classes_)])
     if isinstance(model, NearestNeighbor):
-        return _digest([model.neighbours_, np.asarray(model.classes_)])
+        return _digest([model.model_, np.asarray(model.classes_)])
     return None
 
 

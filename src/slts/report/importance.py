@@ -56,8 +56,8 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
             metric_map = aligned[drawn].name
         n_rows = aligned[drawn].shape[2]
         names = row_map.row_names(channels) or [f"feature {u}" for u in range(n_rows)]
-    elif isinstance(model, NearestNeighbor) and model.neighbours_.metric is not None:
-        values = rounded(model.neighbours_.metric, 3)
+    elif isinstance(model, NearestNeighbor) and model.model_.metric is not None:
+        values = rounded(model.model_.metric, 3)
         metrics = [{"decision": None, "part": None, "values": values}]
     return {
         "channels": by_channel,

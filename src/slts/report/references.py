@@ -247,7 +247,7 @@ class Neighbours(References):
     kind = "neighbours"
 
     def __init__(self, model: NearestNeighbor) -> None:
-        self.neighbours, rows = model.neighbours_, model.training_rows_
+        self.neighbours, rows = model.model_, model.training_rows_
         # An explanation needs paths to the nearest series only.
         effort = _effort(rows) / max(1, len(rows))
         n_alignments = round(STRONGEST * len(model.classes_) * effort)
@@ -288,7 +288,7 @@ def references_of(model: Any, draw: Drawing) -> References | None:
 def row_map_of(model: Any) -> RowMap | None:
     """The map to the rows that a model aligns; None if there are several, or none."""
     if isinstance(model, NearestNeighbor):
-        return model.neighbours_.row_map
+        return model.model_.row_map
     if isinstance(model, LinearClassifier) and model.model_.aligned[0].bank_per_output:
         return model.model_.aligned[0].row_map
     return None

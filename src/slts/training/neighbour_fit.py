@@ -8,7 +8,7 @@ step (:mod:`slts.solvers.logdet`) for each triplet.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
 from slts.execution import Bar, Progress, silent
 from slts.features.feature_map import Resources
+from slts.features.neighbours import Neighbours, nearest_decisions
 from slts.series import SeriesBatch
 from slts.series.channels import map_rows
 from slts.solvers.calibration import Validation
@@ -119,28 +120,21 @@ def _require_all_classes(classes: AnyArray, codes: IntArray) -> None:
         )
 
 
-def nearest_decisions(nearness: FloatArray, codes: IntArray, n_classes: int) -> FloatArray:
-    """Return the nearness of the nearest series of each class; with two, the difference."""
-    nearest = np.column_stack([nearness[:, codes == c].max(axis=1) for c in range(n_classes)])
-    return nearest if n_classes > 2 else nearest[:, 1:] - nearest[:, :1]
-
-
 def left_out_decisions(
-    nearness: Callable[[IntArray], FloatArray], codes: IntArray, n_classes: int, size: int
+    neighbours: Neighbours, size: int, resources: Resources
 ) -> tuple[HeldOutDecisions | None, Validation | None]:
-    """Decide on up to `size` training series, each left out in turn; None if there are none.
+    """Decide on up to `size` training series, each left out in turn; also return the accuracy.
 
-    `nearness` returns the nearness of some training series to all of them. Also returns the
-    accuracy on these series, None if there are none.
+    Both are None if every class has one series only: that series has no neighbour of its class.
     """
-    # The only series of a class has no neighbour of its class. Training series are in random
-    # order, so the first ones are a random choice.
+    codes = neighbours.codes
+    # Training series are in random order, so the first ones are a random choice.
     held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
     if len(held_out) == 0:
         return None, None
-    values = nearness(held_out)
+    values = neighbours.nearness_of_rows(neighbours.rows[held_out], resources)
     values[np.arange(len(held_out)), held_out] = -np.inf
-    decisions = nearest_decisions(values, codes, n_classes), codes[held_out], np.ones(len(held_out))
+    decisions = nearest_decisions(values, codes), codes[held_out], np.ones(len(held_out))
     return decisions, Validation.of("leave-one-out", *decisions, series=held_out)
 
 
