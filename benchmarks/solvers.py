@@ -28,7 +28,6 @@ import slts
 from slts.alignment import Aligner, AlignmentSettings
 from slts.series import normalize_rows
 from slts.solvers import (
-    one_vs_rest_features,
     solve_metric,
     solve_metric_path,
     solve_separator_path,
@@ -140,7 +139,7 @@ def main() -> None:
     print(f"{name}: {K.shape[0]} series x {K.shape[1]} landmarks; processor seconds")
     for index in options.classes:
         labels = np.where(codes == index, 1.0, -1.0)
-        Z = one_vs_rest_features(sums, index, K.shape[1])
+        Z = (2.0 * sums[:, index] - sums.sum(axis=1)) / K.shape[1]
         entry = {
             "separator": bench_separator(K, labels),
             "metric": bench_metric(Z.reshape(len(Z), -1), labels, options.liblinear_iter),

@@ -66,32 +66,6 @@ class MetricSolution(Solution):
     loss: float
 
 
-def one_vs_rest_features(
-    class_sums: npt.NDArray[np.floating],
-    index: int,
-    n_landmarks: int,
-    *,
-    total: npt.NDArray[np.floating] | None = None,
-) -> npt.NDArray[np.floating]:
-    """Return ``Z_i = (2 S_ic - sum_k S_ik) / n`` of class ``c = index`` against the rest.
-
-    Parameters
-    ----------
-    class_sums : ndarray of shape (n_series, n_classes, ...)
-        Aligned products summed over the landmarks of each class.
-    index : int
-        Position of the positive class.
-    n_landmarks : int
-        Number of landmarks of all classes together.
-    total : ndarray of shape (n_series, ...), optional
-        The class sums added up, where they serve several classes.
-    """
-    features: npt.NDArray[np.floating] = 2.0 * class_sums[:, index]
-    features -= class_sums.sum(axis=1) if total is None else total
-    features /= n_landmarks
-    return features
-
-
 def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
     """Return the one number that determines a metric up to its scale.
 

@@ -96,20 +96,16 @@ def select_landmarks(
         return order[:count]
     aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
-        chosen = order[choose_in_order(aligner, count, method, seed, progress)]
+        chosen = order[_choose(aligner, count, method, seed, progress)]
     return np.sort(chosen) if method == "kmedoids" else chosen
 
 
-def choose_in_order(
-    aligner: Aligner, count: int, method: str, seed: int, progress: Progress
-) -> IntArray:
+def _choose(aligner: Aligner, count: int, method: str, seed: int, progress: Progress) -> IntArray:
     """Choose among the landmarks of an aligner, which are in random order.
 
     The order is the caller's, so rounding errors of the rows do not change it. Medoids are
     ascending, other landmarks are in order of choice.
     """
-    if method == "random":
-        return np.arange(count)
     if method == "kmedoids":
         return _medoids(aligner, count, seed, progress)
     return _diverse(aligner, count, progress)
@@ -184,18 +180,16 @@ def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
 
 
 def landmark_positions(
-    data: TrainingSet,
-    rows: SeriesBatch,
-    settings: AlignmentSettings,
-    count: int,
-    options: LandmarkOptions,
+    data: TrainingSet, rows: SeriesBatch, count: int, options: LandmarkOptions
 ) -> IntArray:
-    """Return the positions of the landmarks in the training set: given, or chosen without labels.
+    """Return the positions of the landmarks in the training set: named, or chosen without labels.
 
     `rows` are the rows of the series. They are in the order of their keys, which is random.
     """
     if not isinstance(options.landmarks, str):
         return _positions_of_indices(data, options)
+    if options.landmarks == "random":
+        return np.arange(count)
     pool = min(len(rows), _MEDOID_POOL) if options.landmarks == "kmedoids" else len(rows)
     if count > pool:
         raise ValueError(
@@ -204,11 +198,11 @@ def landmark_positions(
             f"chosen among at most {_MEDOID_POOL} series.)"
         )
     # The choice must not depend on the precision of the model.
-    settings = replace(settings, dtype="float64")
+    settings = replace(options.settings, dtype="float64")
     aligner = Aligner(rows[:pool], settings, options.device, options.n_jobs)
     # Medoids have no order; the order of the keys makes the first few a random choice of them.
     with options.bar("Choosing landmarks") as progress:
-        return choose_in_order(aligner, count, options.landmarks, options.seed, progress)
+        return _choose(aligner, count, options.landmarks, options.seed, progress)
 
 
 def _positions_of_indices(data: TrainingSet, options: LandmarkOptions) -> IntArray:
@@ -230,13 +224,6 @@ def _positions_of_indices(data: TrainingSet, options: LandmarkOptions) -> IntArr
             f"series {indices[np.argmin(positions)]} has no weight, or exceeds memory_limit."
         )
     return np.asarray(positions)
-
-
-def landmark_indices(data: TrainingSet, positions: IntArray, options: LandmarkOptions) -> IntArray:
-    """Return the numbers of landmarks in the data, as the user gave them if they did."""
-    if isinstance(options.landmarks, str):
-        return data.indices[positions]
-    return np.asarray(options.landmarks, dtype=np.int64)[: len(positions)]
 
 
 def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:
