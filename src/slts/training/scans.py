@@ -169,8 +169,8 @@ class _Drawn:
     @classmethod
     def joined(cls, several: list[_Drawn]) -> _Drawn:
         names = [f.name for f in fields(cls)][:-1]
-        arrays = [np.concatenate([getattr(one, name) for one in several]) for name in names]
-        return cls(*arrays, SeriesBatch.concatenate(one.series for one in several))
+        arrays = {n: np.concatenate([getattr(one, n) for one in several]) for n in names}
+        return cls(**arrays, series=SeriesBatch.concatenate(one.series for one in several))
 
 
 class _Pass:
