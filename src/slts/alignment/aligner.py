@@ -207,8 +207,8 @@ class Aligner:
         layouts: LandmarkLayouts | None = None,
     ) -> CpuBackend | CudaBackend:
         layouts = self._layouts if layouts is None else layouts
-        steps = float(series.n_steps) * float(self.landmarks.n_steps)
-        if runs_on_cuda(self.device, steps * (series.n_channels + 4)):
+        cells = float(series.n_steps) * float(self.landmarks.n_steps)
+        if self.device != "cpu" and runs_on_cuda(self.device, cells * (series.n_channels + 4)):
             return CudaBackend(series, layouts, progress=progress)
         return CpuBackend(series, layouts, n_jobs=self.n_jobs, progress=progress)
 

@@ -317,11 +317,12 @@ class Snippets(PlainState):
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs <coef[c], features>, shape (series, outputs)."""
         flat = self(batch, resources).reshape(len(batch), coef[0].size)
-        # For few functions, it takes longer to send the features to a GPU.
-        device = resources.device if len(coef) >= _MANY_FUNCTIONS else "cpu"
-        arrays = array_module(device, 2.0 * len(coef) * flat.size)
-        functions = arrays.asarray(coef.reshape(len(coef), -1)).T
-        return on_host(matmul(arrays.asarray(flat), functions))
+        functions = coef.reshape(len(coef), -1).T
+        if len(coef) < _MANY_FUNCTIONS:
+            # It takes longer to send the features to a GPU.
+            return matmul(flat, functions)
+        arrays = array_module(resources.device, 2.0 * len(coef) * flat.size)
+        return on_host(matmul(arrays.asarray(flat), arrays.asarray(functions)))
 
     def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the part of each snippet in the outputs, shape (series, outputs, snippets)."""
