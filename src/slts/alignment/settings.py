@@ -9,7 +9,6 @@ import numbers
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -180,11 +179,6 @@ class LandmarkLayouts:
     def band(self) -> tuple[int, float]:
         """Radius and slope of the band."""
         return band_limits(self.settings.band)
-
-    @cached_property
-    def longest(self) -> int:
-        """Length of the longest landmark."""
-        return int(self.landmarks.lengths.max(initial=0))
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the layout of this key. The first call makes it, other threads wait for it."""

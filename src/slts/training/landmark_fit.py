@@ -71,6 +71,7 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     )  # fmt: skip
     counts = _landmark_counts(data, options)
     data = _that_fit(data, counts[-1], row_map, options)
+    weights = data.loss_weights(options.class_weight)
     # Alignments take longest: an error about cv comes first.
     tuning = data.first(_MOST_TUNING)
     splits = make_splits(options.cv, data.take(tuning), options.cv_name)
@@ -79,13 +80,13 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
         options.settings.check_rows(rows)
     positions = landmark_positions(data, rows, min(counts[-1], len(data)), options)
 
-    aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
     with options.bar("Aligning with landmarks") as progress:
+        aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
         align = aligner.products if options.learns_metric else aligner.similarities
         values = align(rows, progress=progress)
     alignments = Alignments(
-        values, data.codes, data.codes[positions], data.loss_weights(options.class_weight),
-        len(data.classes), options.regularizer, options.n_jobs,
+        values, data.codes, data.codes[positions], weights, len(data.classes),
+        options.regularizer, options.n_jobs,
     )  # fmt: skip
 
     # Without a copy of all alignments, which are large.
