@@ -122,7 +122,11 @@ def problems(X: slts.SeriesBatch, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     classes, codes = np.unique(y, return_inverse=True)
     groups = (codes[landmarks] == np.arange(len(classes))[:, None]).astype(float)
     aligner = Aligner(rows[landmarks], AlignmentSettings(), n_jobs=-1)
-    return aligner.similarities(rows[train]), aligner.grouped(rows[train], groups), codes[train]
+    return (
+        aligner.similarities(rows[train]),
+        aligner.grouped(rows[train], groups)[:, :, 0],
+        codes[train],
+    )
 
 
 def main() -> None:

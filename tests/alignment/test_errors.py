@@ -173,19 +173,6 @@ def test_what_numpy_makes_is_accepted():
         similarity([GOOD], n_jobs="all")
 
 
-def test_arguments_of_an_aligner_are_checked():
-    x, y = as_series([GOOD]), as_series([GOOD, GOOD])
-    aligner = Aligner(y, AlignmentSettings())
-    for call, named in (
-        (lambda: aligner.distances(x), "'affinity'"),
-        (lambda: aligner.grouped(x, np.ones((1, 3))), r"'weights'.*\(groups, 2\).*\(1, 3\)"),
-        (lambda: aligner.grouped(x, np.ones((1, 2)), n_phases=0), "'n_phases'"),
-        (lambda: aligner.projected(x, np.eye(2)), r"'metrics'.*\(metrics, 2, 2\).*\(2, 2\)"),
-    ):
-        with pytest.raises(ValueError, match=named):
-            call()
-
-
 def test_an_unknown_instruction_set_is_answered_with_the_available_ones(monkeypatch):
     monkeypatch.setenv("SLTS_ISA", "mmx")
     names = ", ".join(target.name for target in available_targets())

@@ -93,7 +93,7 @@ def test_grouped_products_are_weighted_sums_of_products(isa, series, landmarks, 
     x, y = batch(series, how), batch(landmarks, how)
     weights = rng.normal(size=(4, len(y))) * (rng.random((4, len(y))) < 0.5)
     expected = np.einsum("gq,pqkl->pgkl", weights, Aligner(y, how).products(x))
-    result = Aligner(y, how).grouped(x, weights)
+    result = Aligner(y, how).grouped(x, weights)[:, :, 0]
     np.testing.assert_allclose(result, expected, rtol=0, atol=10 * CLOSE[dtype])
 
 
@@ -104,7 +104,7 @@ def test_phases_cut_the_path_in_landmark_time(isa, series, landmarks, rng, dtype
     x, y = batch(series[:3], how), batch(landmarks[:7], how)
     aligner = Aligner(y, how)
     weights = rng.normal(size=(3, len(y))) * (rng.random((3, len(y))) < 0.6)
-    whole = aligner.grouped(x, weights)
+    whole = aligner.grouped(x, weights)[:, :, 0]
     for n_phases in (1, 2, 3, 7, 50):
         expected = np.zeros((len(x), 3, n_phases, 5, 5))
         for p, a in enumerate(x):
@@ -125,7 +125,7 @@ def test_a_basis_replaces_the_channels_of_the_landmarks(isa, series, landmarks, 
     how = AlignmentSettings(dtype=dtype)
     x, y = batch(series, how), batch(landmarks, how)
     weights, basis = rng.normal(size=(4, len(y))), rng.normal(size=(5, rank))
-    for n_phases in (None, 3):
+    for n_phases in (1, 3):
         plain = Aligner(y, how).grouped(x, weights, n_phases=n_phases)
         result = Aligner(y, how, basis=basis).grouped(x, weights, n_phases=n_phases)
         assert result.dtype == np.dtype(dtype)
@@ -153,7 +153,7 @@ def test_sums_are_the_landmark_rows_along_the_path(isa, series, landmarks, rng, 
 def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
     how = AlignmentSettings()
     x, y = batch(series, how), batch(landmarks, how)
-    for n_phases in (None, 3):
+    for n_phases in (1, 3):
         assert not Aligner(y, how).grouped(x, np.zeros((2, len(y))), n_phases=n_phases).any()
 
 
@@ -317,7 +317,7 @@ def test_without_series_landmarks_groups_or_metrics_results_are_empty(series):
     assert not all_reductions(x, x[:0], how)[2].any()
     shapes = [out.shape for out in all_reductions(x[:0], x, how)]
     assert shapes == [(0, 23), (0, 23, 5, 5), (0, 3, 1, 5, 5), (0, 23, 2)]
-    assert Aligner(x, how).grouped(x, np.empty((0, 23))).shape == (23, 0, 5, 5)
+    assert Aligner(x, how).grouped(x, np.empty((0, 23))).shape == (23, 0, 1, 5, 5)
     assert Aligner(x, how).projected(x, np.empty((0, 5, 5))).shape == (23, 23, 0)
 
 

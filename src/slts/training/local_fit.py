@@ -236,7 +236,8 @@ class FeatureBlock:
         features = self.features.reshape(shape).sum(axis=3).reshape(len(self.features), -1)
         features /= factor
         centre = self.centre.reshape(shape).sum(axis=3).reshape(-1)
-        return self._scaled(self.feature_map.with_phases(n_phases), features, centre)
+        feature_map = replace(self.feature_map, n_phases=n_phases)
+        return self._scaled(feature_map, features, centre)
 
     def weigh_by_coefficients(self, rows: IntArray, weights: FloatArray) -> None:
         """Multiply the features of each snippet by the norm of its coefficients, in place.
