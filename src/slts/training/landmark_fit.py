@@ -178,9 +178,7 @@ def _choose_parameters(
             by_count.append(first.held_out_decisions(splits, options.parameters, progress))
     decisions = [np.concatenate(of_split) for of_split in zip(*by_count, strict=True)]
     weights = data.weights / data.weights.mean()
-    result = search(
-        decisions, candidates, splits, data.codes, alignments.weights, weights, groups=data.groups
-    )
+    result = search(decisions, candidates, splits, data, alignments.weights, weights)
     return dict(candidates[result.best]), result
 
 

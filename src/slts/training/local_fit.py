@@ -409,8 +409,8 @@ def _sum_series(
     with options.bar("Aligning all series") as progress:
         # Threads take batches, or a GPU takes one at a time.
         runner = ThreadRunner(options.n_jobs if on_cpu else 1)
-        values = runner.map(coordinates, batches, progress=progress)
-        for rows, of_rows in zip(batches, values, strict=True):
+        mapped = runner.map(coordinates, batches, progress=progress)
+        for rows, of_rows in zip(batches, mapped, strict=True):
             sums.add(equations, of_rows, data.codes[rows], data.weights[rows])
     return equations
 
