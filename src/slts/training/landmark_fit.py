@@ -119,19 +119,18 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
 
 def _landmark_counts(data: TrainingSet, options: LandmarkOptions) -> list[int]:
     """Return the numbers of landmarks to try, ascending."""
-    n_distinct = len(data) if data.scan is None else data.n_series
     several = isinstance(options.n_landmarks, Sequence | np.ndarray)
     wanted = options.n_landmarks if several else [options.n_landmarks]
-    most = n_distinct
+    most = data.n_distinct
     if not isinstance(options.landmarks, str):
         most = len(options.landmarks)
         wanted = wanted if several else [most]
     elif options.n_landmarks is None:
-        wanted = [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_distinct)))]
+        wanted = [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * data.n_distinct)))]
     counts = set()
     for n in wanted:
         is_fraction = isinstance(n, float | np.floating)
-        counts.add(min(resolve_count(n, n_distinct if is_fraction else data.n_series), most))
+        counts.add(min(resolve_count(n, data.n_distinct if is_fraction else data.n_series), most))
     return sorted(counts)
 
 

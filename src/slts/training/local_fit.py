@@ -334,9 +334,7 @@ def _solve(
         ridge = span.solve(targets, weights, penalty)
     else:
         by_class = data.class_weights(options.class_weight)
-        # Of a scan, the number of distinct series is not known.
-        n_distinct = len(data) if data.scan is None else data.n_series
-        by_class = by_class * n_distinct / float(data.totals @ by_class)
+        by_class = by_class * data.n_distinct / float(data.totals @ by_class)
         sums = _Sums(kernel, span.basis, span.origin, data.classes, by_class, options.device)
         if data.scan is None:
             equations = _sum_series(data, anchors, span.coordinates, sums, options)
