@@ -28,7 +28,6 @@ import slts
 from slts.alignment import Aligner, AlignmentSettings
 from slts.series import normalize_rows
 from slts.solvers import (
-    one_vs_rest_features,
     solve_metric,
     solve_metric_path,
     solve_separator_path,
@@ -123,7 +122,11 @@ def problems(X: slts.SeriesBatch, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     classes, codes = np.unique(y, return_inverse=True)
     groups = (codes[landmarks] == np.arange(len(classes))[:, None]).astype(float)
     aligner = Aligner(rows[landmarks], AlignmentSettings(), n_jobs=-1)
-    return aligner.similarities(rows[train]), aligner.grouped(rows[train], groups), codes[train]
+    return (
+        aligner.similarities(rows[train]),
+        aligner.grouped(rows[train], groups)[:, :, 0],
+        codes[train],
+    )
 
 
 def main() -> None:
@@ -140,7 +143,7 @@ def main() -> None:
     print(f"{name}: {K.shape[0]} series x {K.shape[1]} landmarks; processor seconds")
     for index in options.classes:
         labels = np.where(codes == index, 1.0, -1.0)
-        Z = one_vs_rest_features(sums, index, K.shape[1])
+        Z = (2.0 * sums[:, index] - sums.sum(axis=1)) / K.shape[1]
         entry = {
             "separator": bench_separator(K, labels),
             "metric": bench_metric(Z.reshape(len(Z), -1), labels, options.liblinear_iter),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         SLTSClassifier,
         SLTSClassifierCV,
     )
-    from slts.features.explanation import explain, summarize
+    from slts.features.explanation import explain
+    from slts.features.summary import summarize
     from slts.files import scan_series
     from slts.guarantees import certify, goodness, landmarks_needed, prediction_sets
     from slts.persistence import load, save
@@ -71,7 +72,8 @@ _PUBLIC = {
             *("BBSClassifier", "BBSClassifierCV", "SLTSClassifier", "SLTSClassifierCV"),
             *("LDMLTClassifier", "LocalSLTSClassifier", "OneNNClassifier", "SimilaritySVC"),
         ),
-        "features.explanation": ("explain", "summarize"),
+        "features.explanation": ("explain",),
+        "features.summary": ("summarize",),
         "files": ("scan_series",),
         "guarantees": ("certify", "goodness", "landmarks_needed", "prediction_sets"),
         "training.landmarks": ("select_landmarks",),

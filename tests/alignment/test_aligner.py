@@ -48,7 +48,6 @@ def results(aligner, series):
         aligner.similarities(series),
         aligner.distances(series),
         aligner.products(series),
-        aligner.grouped(series, weights),
         aligner.grouped(series, weights, n_phases=2),
         aligner.projected(series, metrics),
     )

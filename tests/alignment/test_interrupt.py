@@ -18,12 +18,13 @@ LONG = {
     "two threads, traced": "slts.similarity(noise(3000, 4, 300), metric=np.eye(4), n_jobs=2)",
     "one pair": "slts.similarity(noise(1, 32, 100_000))",
     "one pair, traced": "slts.align(*noise(2, 512, 20_000))",
-    "snippets, one thread": "snippets.counts(slts.as_series(noise(1, 1, 500_000)), n_jobs=1)",
-    "snippets, two threads": "snippets.counts(slts.as_series(noise(1, 1, 500_000)), n_jobs=2)",
+    "snippets, one thread": "snippets(slts.as_series(noise(1, 1, 500_000)), Resources())",
+    "snippets, two threads": "snippets(slts.as_series(noise(1, 1, 500_000)), Resources('cpu', 2))",
 }
 PROGRAM = """
 import sys
 import numpy as np, slts
+from slts.features.feature_map import Resources
 from slts.features.snippets import Snippets
 def noise(*shape):
     return np.random.default_rng(0).normal(size=shape)

@@ -184,7 +184,7 @@ def check_grid(x, y, how, rng, *, exact):
         with instruction_set(name):
             K = aligner.similarities(series)
             T = aligner.products(series)
-            G = aligner.grouped(series, weights)
+            G = aligner.grouped(series, weights)[:, :, 0]
             P = aligner.projected(series, metrics)
             D = None if how.objective == "affinity" else aligner.distances(series)
             paths = kernel_paths(series, landmarks, setting)

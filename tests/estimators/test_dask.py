@@ -131,7 +131,7 @@ def test_killed_workers_change_nothing(scan, expected, data):
         client.wait_for_workers(2, timeout=60)
         pids = set(DaskRunner(client).map(lambda part, shared, own: os.getpid(), range(8)))
         assert os.getpid() not in pids
-        assassin = Assassin(cluster, ["slts_count", "slts_sum_part"])
+        assassin = Assassin(cluster, ["slts_read_part", "slts_sum_part"])
         cluster.scheduler.add_plugin(assassin, name="assassin")
         model = learn_from_a_sample(scan)
         assert max(assassin.left.values()) <= 0

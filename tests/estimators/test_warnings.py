@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import slts
 from slts.execution import progress
-from slts.training import alignments
+from slts.training import landmark_fit
 from tests.data import scan_of
 from tests.estimators.kinds import every, every_kind, quick
 
@@ -38,8 +38,8 @@ def test_a_collapsed_metric_is_named(two):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_solve_that_did_not_converge_is_reported(n_jobs, three, monkeypatch):
     X, y, _, _ = three
-    hasty = functools.partial(alignments.solve_metric_path, max_iter=1)
-    monkeypatch.setattr(alignments, "solve_metric_path", hasty)
+    hasty = functools.partial(landmark_fit.solve_metric_path, max_iter=1)
+    monkeypatch.setattr(landmark_fit, "solve_metric_path", hasty)
     model = slts.SLTSClassifier(12, calibration_cv=None, n_jobs=n_jobs, random_state=0)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         model.fit(X, y)

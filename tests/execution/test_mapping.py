@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from slts.execution import ThreadRunner, check_stopped, map_threads
-from slts.execution.mapping import Stopped
+from slts.execution.threads import Stopped
 
 # Long enough for any machine: only a test that fails waits so long.
 PATIENCE = 60

@@ -167,17 +167,6 @@ def test_other_functions_of_the_same_features_are_linear():
     assert combined.maps == model.maps
 
 
-def test_maps_in_float32_have_counterparts_in_float64(model):
-    low = replace(model, maps=tuple(
-        replace(m, settings=replace(m.settings, dtype="float32")) if m in model.aligned else m
-        for m in model.maps
-    ))  # fmt: skip
-    high = replace(low, maps=tuple(m.in_float64() if m in low.aligned else m for m in low.maps))
-    np.testing.assert_array_equal(high.decide(NEW, CPU), model.decide(NEW, CPU))
-    assert low.decide(NEW, CPU) == pytest.approx(model.decide(NEW, CPU), abs=1e-3)
-    assert (low.decide(NEW, CPU) != model.decide(NEW, CPU)).any()
-
-
 def test_copies_threads_and_place_in_the_batch_change_no_bit(model):
     decisions = model.decide(NEW, CPU)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):

@@ -7,6 +7,7 @@ import pytest
 
 import slts
 from slts.alignment.cpu import available_targets
+from slts.features.feature_map import Resources
 from slts.features.snippets import Snippets
 from slts.series.channels import ChannelScale
 from tests.oracles import windows
@@ -57,6 +58,13 @@ def as_batch(*series):
     return slts.as_series(series, layout="time_first")
 
 
+def counts_of(snippets, *series, n_jobs=1):
+    """The steps of some series at which each snippet occurs, from its features."""
+    shares = snippets(as_batch(*series), Resources("cpu", n_jobs))[..., 0]
+    lengths = np.array([len(x) for x in series])
+    return np.rint(shares * lengths[:, None, None]).astype(int)
+
+
 def all_distances(snippets, x):
     """Distances of all snippets, shape (snippets, steps)."""
     parts = snippets.distances(as_batch(x), np.arange(len(snippets)))
@@ -91,7 +99,7 @@ def test_distances_and_counts_are_those_of_the_reference(
     ((given, some),) = snippets.distances(as_batch(x), which)
     np.testing.assert_array_equal(given, which)
     np.testing.assert_array_equal(some, distances[which])
-    counts = snippets.counts(as_batch(x))[0]
+    counts = counts_of(snippets, x)[0]
     np.testing.assert_array_equal(counts, windows.counts(x, snippets))
     # The thresholds tell the steps apart, unless there are few.
     assert n < 64 or 0 < counts.sum() < counts.size * n
@@ -107,11 +115,11 @@ def test_threads_blocks_and_place_in_the_batch_change_no_bit(target, size):
     limits = np.sort(distances[:, rng.permutation(distances.shape[1])[:4]], axis=1)
     limits += 1e-9 if size == 1.0 else np.where(snippets.shape_only, 1e-9, 0.0)[:, None]
     snippets = replace(snippets, thresholds=limits)
-    whole = snippets.counts(as_batch(*series), n_jobs=1)
-    np.testing.assert_array_equal(snippets.counts(as_batch(*series), n_jobs=3), whole)
-    np.testing.assert_array_equal(snippets.counts(as_batch(*series[::-1])), whole[::-1])
+    whole = counts_of(snippets, *series)
+    np.testing.assert_array_equal(counts_of(snippets, *series, n_jobs=3), whole)
+    np.testing.assert_array_equal(counts_of(snippets, *series[::-1]), whole[::-1])
     for p, x in enumerate(series):
-        np.testing.assert_array_equal(snippets.counts(as_batch(x), n_jobs=2)[0], whole[p])
+        np.testing.assert_array_equal(counts_of(snippets, x, n_jobs=2)[0], whole[p])
         met = all_distances(snippets, x)[:, None] <= limits[:, :, None]
         np.testing.assert_array_equal(met.sum(axis=2), whole[p])
 

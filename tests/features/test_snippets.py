@@ -35,8 +35,7 @@ def make_batch(lengths, channels, seed=0, gaps=0.0):
 def draw(batch, codes=CODES, count=COUNT, seed=3):
     """Draw snippets that know their mean shares, as after a fit."""
     drawn = Snippets.draw(batch, codes, count, seed)
-    counts = drawn.counts(batch) / batch.lengths[:, np.newaxis, np.newaxis]
-    return replace(drawn, shares=counts.mean(axis=0))
+    return replace(drawn, shares=drawn(batch, Resources())[..., 0].mean(axis=0))
 
 
 @pytest.fixture(scope="module", params=BATCHES)

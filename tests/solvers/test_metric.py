@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from slts.solvers import one_vs_rest_features, solve_metric, solve_metric_path, solve_separator
+from slts.solvers import solve_metric, solve_metric_path, solve_separator
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 
@@ -134,16 +134,6 @@ def test_small_problems_are_certified(data):
     labels = data.draw(arrays(np.float64, m, elements=st.sampled_from([-1.0, 1.0])))
     lam = data.draw(st.sampled_from(STRENGTHS))
     assert_certified(solve_metric(Z, labels, gamma=1.0, lam=lam), Z, labels)
-
-
-def test_one_vs_rest_features_are_the_signed_mean(rng):
-    products = rng.normal(size=(7, 10, 2, 2))
-    classes = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1, 2])
-    sums = np.stack([products[:, classes == k].sum(axis=1) for k in range(3)], axis=1)
-    for k in range(3):
-        signs = np.where(classes == k, 1.0, -1.0)
-        expected = np.einsum("j,ijab->iab", signs, products) / 10
-        np.testing.assert_allclose(one_vs_rest_features(sums, k, 10), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from slts.solvers import solve_metric, solve_separator
-from slts.solvers.hinge import HingeRows
+from slts.solvers.hinge import ROUGH_TOL, HingeRows, SquaredNorm, minimise_over_working_sets
 from slts.solvers.metric import interior_minimiser
-from slts.solvers.penalties import SquaredNorm
 from slts.solvers.separator import L1Ball, minimise_to_vertex
-from slts.solvers.working_set import ROUGH_TOL, minimise_over_working_sets
 from tests.solvers.problems import KINDS, linear_program, problem
 
 M, N, SIZE, TOL = 1500, 4, 60, 1e-6

@@ -169,10 +169,10 @@ CANDIDATES = [{"lam": 0.1, "gamma": 1.0}, {"lam": 0.2, "gamma": 1.0}, {"lam": 0.
 def test_the_candidate_with_the_best_weighted_accuracy_is_chosen():
     weights, counts = np.array([1.0, 1.0, 1.0, 1.0, 6.0]), np.array([1.0, 1.0, 1.0, 1.0, 3.0])
     done = []
+    data = SimpleNamespace(codes=CODES, groups=np.array(list("aabbb")))
     result = search(
-        DECISIONS, CANDIDATES, SPLITS, CODES, weights, counts, groups=np.array(list("aabbb")),
-        progress=lambda *at: done.append(at),
-    )  # fmt: skip
+        DECISIONS, CANDIDATES, SPLITS, data, weights, counts, lambda *at: done.append(at)
+    )
     np.testing.assert_allclose(result.scores, [[1.0, 0.25], [0.5, 1.0], [0.5, 1.0]])
     assert done == [(k, 6) for k in range(1, 7)]
     # The first of two equally good ones.
@@ -187,7 +187,8 @@ def test_the_candidate_with_the_best_weighted_accuracy_is_chosen():
 
 def test_scores_have_the_form_of_scikit_learn():
     weights = np.ones(5)
-    results = search(DECISIONS, CANDIDATES, SPLITS, CODES, weights, weights).cv_results
+    data = SimpleNamespace(codes=CODES, groups=None)
+    results = search(DECISIONS, CANDIDATES, SPLITS, data, weights, weights).cv_results
     assert results["params"] == CANDIDATES
     np.testing.assert_array_equal(results["param_lam"], [0.1, 0.2, 0.3])
     np.testing.assert_allclose(results["split1_test_score"], [2 / 3, 1.0, 1.0])

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import slts
-from slts.solvers import one_vs_rest_features, solve_metric, solve_separator
-from slts.training.alignments import Alignments
-from slts.training.landmark_fit import fit_landmarks
+from slts.solvers import solve_metric, solve_separator
+from slts.training.landmark_fit import Alignments, fit_landmarks
 from tests.data import clusters, waves
 from tests.training.options import landmark_options, training_set
 
@@ -25,14 +24,12 @@ def make(rng, *, m=40, n=8, d=3, n_classes=3, n_jobs=1):
     T[:, :, 0, 0] += np.where(codes[:, None] == landmark_codes, 0.4, -0.1)
     T /= np.linalg.norm(T, axis=(2, 3)).max()
     weights = np.linspace(0.5, 1.5, m)
-    return Alignments(
-        None, T, codes, landmark_codes, weights, n_classes, regularizer="frobenius", n_jobs=n_jobs
-    )
+    return Alignments(T, codes, landmark_codes, weights, n_classes, "frobenius", n_jobs)
 
 
 def at_identity(data):
     """The same alignments for M = I."""
-    return replace(data, similarities=np.trace(data.products, axis1=2, axis2=3), products=None)
+    return replace(data, values=np.trace(data.values, axis1=2, axis2=3))
 
 
 @pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
@@ -53,20 +50,16 @@ def test_every_class_has_a_metric_and_a_separator(data):
     assert nothing == []
     for k, code in enumerate(data.positives):
         labels = np.where(data.codes == code, 1.0, -1.0)
-        sums = np.stack(
-            [data.products[:, data.landmark_codes == c].sum(axis=1) for c in range(data.n_classes)],
-            axis=1,
-        )
-        Z = one_vs_rest_features(sums, code, data.n_landmarks)
+        signs = np.where(data.landmark_codes == code, 1.0, -1.0)
+        Z = np.einsum("ijde,j->ide", data.values, signs) / data.n_landmarks
         how = {"gamma": gamma, "sample_weight": data.weights}
-        np.testing.assert_array_equal(
-            metrics[k].metric, solve_metric(Z, labels, lam=lam, **how).metric
-        )
-        K = np.einsum("ijde,de->ij", data.products, metrics[k].metric)
+        expected = solve_metric(Z, labels, lam=lam, **how).metric
+        np.testing.assert_allclose(metrics[k].metric, expected, atol=1e-9)
+        K = np.einsum("ijde,de->ij", data.values, metrics[k].metric)
         separator = solve_separator(K, labels, **how)
         assert separators[k].objective == pytest.approx(separator.objective, rel=2e-6)
         plain.append(K @ separator.coef)
-        separator = solve_separator(at_identity(data).similarities, labels, **how)
+        separator = solve_separator(at_identity(data).values, labels, **how)
         np.testing.assert_array_equal(identity[k].coef, separator.coef)
     assert positive == bool((np.array(plain) > 0).any())
 
@@ -79,9 +72,9 @@ def test_held_out_decisions_are_those_of_a_model_of_the_other_series(either):
     for values, pair in zip(decisions, pairs, strict=True):
         metrics, separators, _ = either.take(train).solve(**pair)
         for k, separator in enumerate(separators):
-            K = either.similarities
+            K = either.values
             if metrics:
-                K = np.einsum("ijde,de->ij", either.products, metrics[k].metric)
+                K = np.einsum("ijde,de->ij", either.values, metrics[k].metric)
             tolerance = 1e-3 if metrics else 1e-6
             np.testing.assert_allclose(values[:, k], K[test] @ separator.coef, atol=tolerance)
     # The labels of held-out series are not used.

@@ -69,10 +69,8 @@ def test_rounding_of_the_rows_does_not_change_the_choice(method):
     data = training_set(series, codes)
     nearly = slts.SeriesBatch(np.nextafter(data.series.values, np.inf), data.series.offsets)
     settings = AlignmentSettings("affinity", None, normalize=False)
-    options = landmark_options(landmarks=method, seed=7)
-    one, other = (
-        landmark_positions(data, rows, settings, 8, options) for rows in (data.series, nearly)
-    )
+    options = landmark_options(landmarks=method, seed=7, settings=settings)
+    one, other = (landmark_positions(data, rows, 8, options) for rows in (data.series, nearly))
     np.testing.assert_array_equal(one, other)
     if method == "dselect":
         # The first one is random: the first in the order of the keys.
@@ -83,11 +81,10 @@ def test_landmarks_may_be_indices_of_series_that_are_learned_from():
     series, codes = waves(10)
     series[7] = series[2]
     data = training_set(series, codes, weights=np.where(np.arange(10) == 4, 0.0, 1.0))
-    settings = AlignmentSettings("affinity")
 
     def positions(landmarks, data=data):
         options = landmark_options(landmarks=landmarks)
-        return landmark_positions(data, data.series, settings, 3, options)
+        return landmark_positions(data, data.series, 3, options)
 
     assert data.indices[positions([9, 3, 2])].tolist() == [9, 3, 2]
     with pytest.raises(ValueError, match=r"'landmarks'.* between 0 and 9"):

@@ -12,7 +12,7 @@ from slts import DataError
 from slts.execution import ThreadRunner
 from slts.series.dataset import Dataset
 from slts.series.source import series_digests, series_keys
-from slts.training.sampling import sample_scan
+from slts.training.scans import sample_scan
 from slts.training.training_set import PER_CLASS
 from tests.data import NAMES, ScanOfRows, scan_of, shuffled, waves, with_copies
 from tests.training.options import training_set

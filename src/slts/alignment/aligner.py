@@ -104,10 +104,6 @@ class Aligner:
 
         For `objective` ``"distance"``, or ``"cost"``, which is the same on unit rows.
         """
-        if self.settings.objective == "affinity":
-            raise ValueError(
-                "distances need objective 'cost' or 'distance'. Got 'affinity' instead."
-            )
         layouts, centre = self._layouts.centred()
         if centre is not None:
             series = moved(series, centre)
@@ -128,39 +124,28 @@ class Aligner:
         series: SeriesBatch,
         weights: npt.ArrayLike,
         *,
-        n_phases: int | None = None,
-        progress: Progress = silent,
+        n_phases: int = 1,
         on_device: bool = False,
     ) -> Result:
-        """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
+        """Sum_j weights[g, j] T_ij, shape (series, groups, phases, channels, channels).
 
-        With `n_phases`, shape (series, groups, phases, channels, channels). Step s of a landmark of
-        m steps belongs to phase floor(s * n_phases / m), and a pair of aligned steps counts for the
-        phase of its landmark step. The sum over the phases is the result without phases. With a
-        basis, products with its directions replace those with the landmarks' channels.
+        Step s of a landmark of m steps belongs to phase floor(s * n_phases / m), and a pair of
+        aligned steps counts for the phase of its landmark step. With a basis, products with its
+        directions replace those with the landmarks' channels.
 
         The products of single pairs are never formed: aligned rows are first summed over the
         landmarks of a group, so a zero weight costs nothing. With `on_device`, what a GPU has
         computed stays there, as an array of CuPy.
         """
-        if n_phases is not None and n_phases < 1:
-            raise ValueError(
-                f"The 'n_phases' parameter must be at least 1. Got {n_phases} instead."
-            )
         shares = np.ascontiguousarray(weights, dtype=self.settings.dtype)
-        if shares.ndim != 2 or shares.shape[1] != len(self.landmarks):
-            raise ValueError(
-                f"The 'weights' parameter must have shape (groups, {len(self.landmarks)}), one "
-                f"column per landmark. Got shape {shares.shape} instead."
-            )
         d = series.n_channels
         columns = d if self.basis is None else self.basis.shape[1]
-        backend = self._backend(series, progress)
+        backend = self._backend(series, silent)
         arrays = backend.arrays if on_device else np
-        shape = len(series), len(shares), n_phases or 1, d, columns
+        shape = len(series), len(shares), n_phases, d, columns
         out: Result = arrays.empty(shape, dtype=self.settings.dtype)
         backend.grouped(shares, out)
-        return out[:, :, 0] if n_phases is None else out
+        return out
 
     def sums(self, series: SeriesBatch, *, n_phases: int = 1) -> Result:
         """Landmark rows aligned with each step of one series, summed, over the length of the path.
@@ -174,13 +159,7 @@ class Aligner:
         self, series: SeriesBatch, metrics: npt.ArrayLike, *, progress: Progress = silent
     ) -> Result:
         """K_M = <M_c, T_ij> for a stack of metrics, shape (series, landmarks, metrics)."""
-        d = series.n_channels
         stack = np.ascontiguousarray(metrics, dtype=self.settings.dtype)
-        if stack.ndim != 3 or stack.shape[1:] != (d, d):
-            raise ValueError(
-                f"The 'metrics' parameter must have shape (metrics, {d}, {d}). "
-                f"Got shape {stack.shape} instead."
-            )
         out = self._empty(len(series), len(self.landmarks), len(stack))
         self._backend(series, progress).projected(stack, out)
         return out
@@ -207,8 +186,8 @@ class Aligner:
         layouts: LandmarkLayouts | None = None,
     ) -> CpuBackend | CudaBackend:
         layouts = self._layouts if layouts is None else layouts
-        steps = float(series.n_steps) * float(self.landmarks.n_steps)
-        if runs_on_cuda(self.device, steps * (series.n_channels + 4)):
+        cells = float(series.n_steps) * float(self.landmarks.n_steps)
+        if self.device != "cpu" and runs_on_cuda(self.device, cells * (series.n_channels + 4)):
             return CudaBackend(series, layouts, progress=progress)
         return CpuBackend(series, layouts, n_jobs=self.n_jobs, progress=progress)
 

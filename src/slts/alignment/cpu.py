@@ -147,19 +147,16 @@ class CpuBackend:
 
         `traced` reductions store the moves of a whole grid in order to walk the path back.
         """
-        target, token, workers = (
-            native.selected_target(),
-            native.CancelToken(),
-            thread_count(self.n_jobs),
-        )
+        target, token = native.selected_target(), native.CancelToken()
         landmarks = self._packed_landmarks(target, traced=traced)
+        band, workers = self.layouts.band, thread_count(self.n_jobs)
 
         def task(block: Block) -> None:
             begin, end = block.row_begin, block.row_end
             # Every thread lays out its own series, which are then in its cache.
             series = self._lay_out_series(begin, end)
             no_path = reduction(
-                series, landmarks, (block.column_begin, block.column_end), self.layouts.band,
+                series, landmarks, (block.column_begin, block.column_end), band,
                 *inputs, *(out[begin:end] for out in outputs), target, token,
             )  # fmt: skip
             if no_path is not None:
@@ -185,10 +182,10 @@ class CpuBackend:
         """Return landmarks of similar length side by side, as many as memory allows."""
         settings, landmarks = self.layouts.settings, self.landmarks
         width = target.width(settings.dtype)
-        longest = int(self.series.lengths.max(initial=0))
-        if traced and moves_bytes(longest, self.layouts.longest) * width > self.lane_bytes:
+        longest = [int(batch.lengths.max(initial=0)) for batch in (self.series, landmarks)]
+        if traced and moves_bytes(*longest) * width > self.lane_bytes:
             width = 1
-            require_moves(longest, self.layouts.longest)
+            require_moves(*longest)
         layout = native.Landmarks32 if settings.dtype == "float32" else native.Landmarks64
         return self.layouts.get(
             width,

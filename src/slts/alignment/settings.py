@@ -8,7 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -165,20 +165,20 @@ def _squared_norms(batch: SeriesBatch) -> FloatArray:
     return norms
 
 
+@dataclass(frozen=True, eq=False)
 class LandmarkLayouts:
-    """Landmarks, settings, basis, and the layouts that the backends make on first use.
+    """Landmarks, settings, basis, and the layouts that the backends make on first use."""
 
-    `band` has the radius and the slope of the band.
-    """
+    landmarks: SeriesBatch
+    settings: AlignmentSettings
+    basis: FloatArray | None = None
+    _layouts: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
-    def __init__(
-        self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None = None
-    ) -> None:
-        self.landmarks, self.settings, self.basis = landmarks, settings, basis
-        self.band = band_limits(settings.band)
-        self.longest = int(landmarks.lengths.max(initial=0))
-        self._layouts: dict[Hashable, Any] = {}
-        self._lock = Lock()
+    @property
+    def band(self) -> tuple[int, float]:
+        """Radius and slope of the band."""
+        return band_limits(self.settings.band)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the layout of this key. The first call makes it, other threads wait for it."""

@@ -18,8 +18,7 @@ from slts.series.convert import check_one_per_series
 from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import names_of
 from slts.series.source import SeriesSource
-from slts.training.sampling import sample_scan
-from slts.training.scans import scan_runner
+from slts.training.scans import sample_scan, scan_runner
 from slts.training.training_set import TrainingSet
 
 # Sums and squares of weights must neither overflow nor vanish.

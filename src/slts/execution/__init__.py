@@ -1,7 +1,6 @@
 """Where work runs: in this thread, in several threads, or on a cluster.
 
-threads.py      how many threads there are, ours and those of BLAS
-mapping.py      map tasks over parts, items or blocks of a grid, in threads
+threads.py      how many threads there are, ours and those of BLAS; maps over parts and blocks
 dask_runner.py  map tasks over parts on the workers of a Dask cluster; the client of this process
 memory.py       how much memory this process may use; how freed memory is returned
 progress.py     progress bars, and lines of progress for logs
@@ -12,17 +11,20 @@ This package is independent of alignments: work is a callable, and its size is a
 from typing import TypeAlias
 
 from slts.execution.dask_runner import DaskRunner, dask_client, running_client
-from slts.execution.mapping import (
+from slts.execution.memory import memory_limit, release_memory, usable_memory
+from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
+from slts.execution.threads import (
     Block,
     ThreadRunner,
     check_stopped,
+    fit_threads,
     map_blocks,
     map_threads,
+    one_blas_thread,
     partition,
+    thread_count,
+    use_fit_threads,
 )
-from slts.execution.memory import memory_limit, release_memory, usable_memory
-from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
-from slts.execution.threads import fit_threads, one_blas_thread, thread_count, use_fit_threads
 
 TaskRunner: TypeAlias = ThreadRunner | DaskRunner
 """Runs pure tasks on parts: `map` gives their results in order."""

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from slts.execution.mapping import Result, Task
 from slts.execution.progress import Progress, silent
-from slts.execution.threads import one_blas_thread
+from slts.execution.threads import Result, Task, one_blas_thread
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4

@@ -7,5 +7,6 @@ snippets.py          short landmarks: how often each occurs
 linear_model.py      feature maps with coefficients: decisions, parts of landmarks, contributions
 neighbours.py        the model of nearest neighbours
 origins.py           names and classes of the training series that a model keeps
-explanation.py       `explain` and `summarize`: the contributions of a model, with names
+explanation.py       `explain`: the contributions to the decisions for one series, with names
+summary.py           `summarize`: what a whole model uses
 """

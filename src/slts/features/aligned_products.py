@@ -134,16 +134,6 @@ class AlignedProducts(PlainState):
         """Return the metrics of coefficients, shape (outputs, banks, phases, d, d)."""
         return coef if self.basis is None else coef @ self.basis.T
 
-    def with_phases(self, n_phases: int) -> AlignedProducts:
-        """Return the same map with another number of phases."""
-        return replace(self, n_phases=n_phases)
-
-    def in_float64(self) -> AlignedProducts:
-        """Return the same map with alignments in double precision."""
-        if self.settings.dtype == "float64":
-            return self
-        return replace(self, settings=replace(self.settings, dtype="float64"))
-
     def rows(self, batch: SeriesBatch, n_jobs: int | None = None) -> SeriesBatch:
         """Return the rows of series, ready for alignment."""
         rows = self.row_map(batch, n_jobs)
@@ -278,7 +268,10 @@ class AlignedProducts(PlainState):
 
     @cached_property
     def _exact_aligner(self) -> Aligner:
-        return self.in_float64()._used_aligner.on("cpu", 1)
+        if self.settings.dtype == "float64":
+            return self._used_aligner.on("cpu", 1)
+        settings = replace(self.settings, dtype="float64")
+        return Aligner(self._rows_of_landmarks[self.used], settings, "cpu", 1, self.basis)
 
 
 def _are_identities(coef: FloatArray) -> bool:

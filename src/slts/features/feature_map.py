@@ -1,12 +1,16 @@
-"""What feature maps have in common."""
+"""What the feature maps, `AlignedProducts` and `Snippets`, have in common.
+
+The features of a series have the shape `shape`, and so have the coefficients of an output. A map is
+called with series for their features. `decide` returns linear functions of them, `by_landmark`
+the part of each landmark or snippet, and `attribute` sends them back to steps and channels.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from slts._typing import FloatArray
-from slts.series import SeriesBatch
 
 
 class Resources(NamedTuple):
@@ -29,43 +33,6 @@ class Attribution(NamedTuple):
 
     contributions: FloatArray
     rest: FloatArray
-
-
-class FeatureMap(Protocol):
-    """Turns series into features, and linear functions of the features into numbers.
-
-    The features of a series have the shape `shape`, and so have the coefficients of one output.
-    """
-
-    @property
-    def name(self) -> str:
-        """What is compared, for people."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the features of a series."""
-
-    @property
-    def n_landmarks(self) -> int:
-        """Number of landmarks, long or short."""
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers."""
-
-    def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
-        """Return features, shape (series, *shape)."""
-
-    def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
-        """Return the outputs <coef[c], features>, shape (series, outputs)."""
-
-    def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
-        """Return the part of each landmark, shape (series, outputs, landmarks)."""
-
-    def attribute(
-        self, series: SeriesBatch, coef: FloatArray, landmark: int | None = None
-    ) -> Attribution:
-        """Send the outputs for one series, or the part of one landmark, back to its values."""
 
 
 class PlainState:

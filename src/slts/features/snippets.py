@@ -13,7 +13,7 @@ aligned product is the mean of the series' rows. Here a row says which snippets 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -254,35 +254,6 @@ class Snippets(PlainState):
         listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         return f"{text}, channel{'s' if len(own) > 1 else ''} {listed}"
 
-    def counts(self, batch: SeriesBatch, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
-        """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
-        out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
-        self._count(batch, out, n_jobs)
-        return out
-
-    def _count(
-        self,
-        batch: SeriesBatch,
-        out: npt.NDArray[np.int32],
-        n_jobs: int | None,
-        finish: Callable[[slice, slice], None] = lambda rows, snippets: None,
-    ) -> None:
-        """Fill `out` with counts; call `finish` with the rows and snippets of each block of it."""
-        batch = fill_gaps(batch, self.scale.centre)
-        target, token = native.selected_target(), native.CancelToken()
-        workers, (parts, costs) = thread_count(n_jobs), self._parts
-
-        def task(block: Block) -> None:
-            begin, end = parts[block.column_begin], parts[block.column_end]
-            native.window_counts(
-                self._windows, batch.values, batch.offsets, block.row_begin, block.row_end,
-                begin, end, out, target, token,
-            )  # fmt: skip
-            finish(slice(block.row_begin, block.row_end), slice(begin, end))
-
-        blocks = partition(batch.lengths, costs, block_cost=_BLOCK_OPERATIONS, workers=workers)
-        map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel)
-
     @property
     def name(self) -> str:
         """Name among the maps of a model."""
@@ -304,24 +275,35 @@ class Snippets(PlainState):
     def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
         """Return the features of series, shape (series, snippets, thresholds, kinds)."""
         counts = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
-        divisors = self._divisors(batch.lengths)[:, np.newaxis, np.newaxis]
         features = np.empty((len(batch), *self.shape))
+        divisors = self._divisors(batch.lengths)[:, np.newaxis, np.newaxis]
+        batch = fill_gaps(batch, self.scale.centre)
+        target, token = native.selected_target(), native.CancelToken()
+        workers, (parts, costs) = thread_count(resources.n_jobs), self._parts
 
-        def divide(rows: slice, snippets: slice) -> None:
-            part = rows, snippets
-            np.divide(counts[part][..., np.newaxis], divisors[rows], out=features[part])
+        def task(block: Block) -> None:
+            rows = slice(block.row_begin, block.row_end)
+            begin, end = parts[block.column_begin], parts[block.column_end]
+            native.window_counts(
+                self._windows, batch.values, batch.offsets, rows.start, rows.stop, begin, end,
+                counts, target, token,
+            )  # fmt: skip
+            some = counts[rows, begin:end, :, np.newaxis]
+            np.divide(some, divisors[rows], out=features[rows, begin:end])
 
-        self._count(batch, counts, resources.n_jobs, divide)
+        blocks = partition(batch.lengths, costs, block_cost=_BLOCK_OPERATIONS, workers=workers)
+        map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel)
         return features
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs <coef[c], features>, shape (series, outputs)."""
         flat = self(batch, resources).reshape(len(batch), coef[0].size)
-        # For few functions, it takes longer to send the features to a GPU.
-        device = resources.device if len(coef) >= _MANY_FUNCTIONS else "cpu"
-        arrays = array_module(device, 2.0 * len(coef) * flat.size)
-        functions = arrays.asarray(coef.reshape(len(coef), -1)).T
-        return on_host(matmul(arrays.asarray(flat), functions))
+        functions = coef.reshape(len(coef), -1).T
+        if len(coef) < _MANY_FUNCTIONS:
+            # It takes longer to send the features to a GPU.
+            return matmul(flat, functions)
+        arrays = array_module(resources.device, 2.0 * len(coef) * flat.size)
+        return on_host(matmul(arrays.asarray(flat), arrays.asarray(functions)))
 
     def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the part of each snippet in the outputs, shape (series, outputs, snippets)."""

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from slts.features.aligned_products import AlignedProducts
-from slts.features.explanation import class_metrics, landmark_effects, linear_model
+from slts.features.explanation import linear_model
+from slts.features.summary import class_metrics, landmark_effects
 from slts.plots.axes import (
     AGAINST,
     FOR,

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.features.explanation import (
-    linear_model,
-    required_snippets,
-    snippet_in_series,
-    snippets_to_show,
-)
+from slts.features.explanation import linear_model, required_snippets
+from slts.features.summary import snippet_in_series, snippets_to_show
 from slts.plots.axes import (
     AGAINST,
     FOR,

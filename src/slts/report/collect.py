@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.estimators.linear import LinearClassifier
 from slts.execution import progress_bar
-from slts.features.explanation import ModelSummary, even_choice, summarize
+from slts.features.summary import ModelSummary, even_choice, summarize
 from slts.quantities import count
 from slts.report.card import card
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space

@@ -10,7 +10,7 @@ import numpy as np
 from slts._typing import FloatArray
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.neighbours import NearestNeighbor
-from slts.features.explanation import ModelSummary, class_metrics
+from slts.features.summary import ModelSummary, class_metrics
 from slts.report.markup import MOST_COLUMNS, Cell, Content, meter, percent, section, table
 from slts.report.packing import rounded
 

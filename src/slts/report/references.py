@@ -13,8 +13,9 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.neighbours import NearestNeighbor
-from slts.features.explanation import explain, landmark_effects
+from slts.features.explanation import explain
 from slts.features.row_map import RowMap
+from slts.features.summary import landmark_effects
 from slts.report.importance import shares
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, clock, pack, rounded

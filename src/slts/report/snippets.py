@@ -9,7 +9,8 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.linear import LinearClassifier
-from slts.features.explanation import required_snippets, snippet_in_series, snippets_to_show
+from slts.features.explanation import required_snippets
+from slts.features.summary import snippet_in_series, snippets_to_show
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, pack, rounded
 from slts.report.predictions import Predictions

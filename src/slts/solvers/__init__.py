@@ -4,12 +4,12 @@ metric.py           hinge loss + penalty: the matrix M of the similarity
 separator.py        hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 ridge.py            squares with a free intercept, and exact leave-one-out; arrays.py multiplies
 logdet.py           LDMLT: the step for a triplet, and rankings by distance
+medoids.py          k-medoids of a matrix of dissimilarities
 calibration.py      accuracy, probabilities and p-values from held-out decisions
 
 Parts of the first two:
 
-hinge.py            rows of a hinge loss, points and their lower bounds
-working_set.py      solve on the rows near the margin, check on all rows
+hinge.py            rows of a hinge loss, points and their lower bounds; working sets of rows
 vertex.py           from an interior solution of the linear program to a vertex
 penalties.py        penalties of the metric, and their smoothings
 smoothed_newton.py  Newton steps for the penalties that are not the squared norm
@@ -20,7 +20,6 @@ from slts.solvers.metric import (
     REGULARIZERS,
     SQUARED_NORMS,
     MetricSolution,
-    one_vs_rest_features,
     problem_strength,
     solve_metric,
     solve_metric_path,
@@ -32,7 +31,6 @@ __all__ = [
     "SQUARED_NORMS",
     "MetricSolution",
     "SeparatorSolution",
-    "one_vs_rest_features",
     "problem_strength",
     "solve_metric",
     "solve_metric_path",

@@ -26,17 +26,19 @@ from slts._typing import FloatArray
 from slts.solvers._solvers import SquaredNormSystem
 from slts.solvers.hinge import (
     EXACT,
+    ROUGH_TOL,
     Certified,
     HingeRows,
     Multipliers,
     Solution,
+    SquaredNorm,
     check_positive,
+    minimise_over_working_sets,
     ray_minimiser,
     saturated_point,
 )
-from slts.solvers.penalties import PENALTIES, SmoothedPenalty, SquaredNorm
+from slts.solvers.penalties import PENALTIES, SmoothedPenalty
 from slts.solvers.smoothed_newton import minimise_smoothed
-from slts.solvers.working_set import ROUGH_TOL, minimise_over_working_sets
 
 REGULARIZERS = tuple(PENALTIES)
 # Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
@@ -64,32 +66,6 @@ class MetricSolution(Solution):
     metric: FloatArray
     lam: float
     loss: float
-
-
-def one_vs_rest_features(
-    class_sums: npt.NDArray[np.floating],
-    index: int,
-    n_landmarks: int,
-    *,
-    total: npt.NDArray[np.floating] | None = None,
-) -> npt.NDArray[np.floating]:
-    """Return ``Z_i = (2 S_ic - sum_k S_ik) / n`` of class ``c = index`` against the rest.
-
-    Parameters
-    ----------
-    class_sums : ndarray of shape (n_series, n_classes, ...)
-        Aligned products summed over the landmarks of each class.
-    index : int
-        Position of the positive class.
-    n_landmarks : int
-        Number of landmarks of all classes together.
-    total : ndarray of shape (n_series, ...), optional
-        The class sums added up, where they serve several classes.
-    """
-    features: npt.NDArray[np.floating] = 2.0 * class_sums[:, index]
-    features -= class_sums.sum(axis=1) if total is None else total
-    features /= n_landmarks
-    return features
 
 
 def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
@@ -178,7 +154,7 @@ def solve_metric_path(
     if tol is None:
         tol = 1e-6 if regularizer == "frobenius" else 1e-4
     rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
-    unit = _longest(rows)
+    unit = rows.longest
     rows = rows.scaled(1.0 / unit)
     basis: FloatArray | None = None
     if regularizer == "frobenius" and rows.n_rows < rows.n_columns:
@@ -257,11 +233,3 @@ def interior_minimiser(
         if penalty.closes(point, tol) or n_iter >= max_iter:
             break
     return point
-
-
-def _longest(rows: HingeRows) -> float:
-    """Return the length of the longest row, or one if all rows are zero."""
-    square = float(np.einsum("ij,ij->i", rows.signed, rows.signed).max())
-    if not np.isfinite(square):
-        raise ValueError("The squared norms of the rows must be finite. Scale the features down.")
-    return float(np.sqrt(square)) or 1.0

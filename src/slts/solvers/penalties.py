@@ -4,7 +4,7 @@ Each is a convex function of the matrix W. Near its kinks, or its boundary, a sm
 width replaces it: ``smooth`` returns the value, gradient and curvature of that function. The
 curvature is diagonal in a frame of orthonormal coordinates that depends on W.
 
-SquaredNorm   strength ||W||_F^2                       smooth: no width
+SquaredNorm   strength ||W||_F^2                       smooth itself, in hinge.py
 L1            strength sum_kl |W_kl|                   smoothed entry by entry
 Nuclear       strength sum_k sigma_k(W)                the same for the singular values
 Semidefinite  strength ||W||_F^2 where W = W' >= 0     with a log barrier of the eigenvalues
@@ -13,13 +13,12 @@ Semidefinite  strength ||W||_F^2 where W = W' >= 0     with a log barrier of the
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.solvers.hinge import HingeTerm, Multipliers, ray_minimiser
+from slts.solvers.hinge import Multipliers, Penalty, SquaredNorm, ray_minimiser
 
 
 class Frame:
@@ -41,41 +40,6 @@ class Smooth(NamedTuple):
     gradient: FloatArray
     curvature: FloatArray
     frame: Frame
-
-
-@dataclass(frozen=True)
-class Penalty(HingeTerm):
-    """A penalty of flattened square matrices with ``order`` rows."""
-
-    strength: float
-    order: int
-    # A primal value below it is rounding.
-    floor = 1e-9
-    # The penalty of a W is a^degree times that of W.
-    degree = 1
-
-    def in_units(self, unit: float) -> Self:
-        """Return the penalty of metrics of rows in units of ``unit``."""
-        return replace(self, strength=self.strength / unit**self.degree)
-
-
-class SquaredNorm(Penalty):
-    """``strength * ||W||_F^2``."""
-
-    degree = 2
-
-    def value(self, coef: FloatArray) -> float:
-        """Return the penalty."""
-        return self.strength * float(coef @ coef)
-
-    def bound(self, multipliers: Multipliers) -> float:
-        """Return the lower bound that the multipliers prove."""
-        total, gradient = multipliers
-        return total - float(gradient @ gradient) / (4.0 * self.strength)
-
-    def minimiser(self, gradient: FloatArray) -> FloatArray:
-        """Return the minimiser of penalty - <gradient, W>."""
-        return gradient / (2.0 * self.strength)
 
 
 class SmoothedPenalty(Penalty):

@@ -18,12 +18,14 @@ from slts.errors import warn
 from slts.solvers._solvers import L1BallSystem
 from slts.solvers.hinge import (
     EXACT,
+    ROUGH_TOL,
     Certified,
     HingeRows,
     HingeTerm,
     Multipliers,
     Solution,
     check_positive,
+    minimise_over_working_sets,
     saturated_point,
 )
 from slts.solvers.vertex import (
@@ -33,7 +35,6 @@ from slts.solvers.vertex import (
     solve_multipliers,
     solve_undecided,
 )
-from slts.solvers.working_set import ROUGH_TOL, minimise_over_working_sets
 
 # Mean loss below which all margins can be one.
 _SEPARATED = 1e-8

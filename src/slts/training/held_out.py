@@ -196,11 +196,9 @@ def search(
     decisions: Iterable[Iterable[FloatArray]],
     candidates: Sequence[dict[str, Any]],
     splits: Sequence[Split],
-    codes: IntArray,
+    data: TrainingSet,
     weights: FloatArray,
     multiplicities: FloatArray,
-    *,
-    groups: AnyArray | None = None,
     progress: Progress = silent,
 ) -> SearchResult:
     """Score every candidate by held-out accuracy.
@@ -215,12 +213,10 @@ def search(
         Their parameters.
     splits
         Pairs (train, test).
-    codes, weights
-        Classes of the series, and their weights in the loss.
-    multiplicities
-        How many series each series stands for, for calibration.
-    groups
-        Groups that were held out as a whole.
+    data
+        The series that were split.
+    weights, multiplicities
+        Their weights in the loss, and how many series each stands for, for calibration.
     progress
         Called after each candidate and split.
     """
@@ -229,17 +225,13 @@ def search(
     for k, ((_, test), of_split) in enumerate(zip(splits, decisions, strict=True)):
         for c, decided in enumerate(of_split):
             values = two_sided(decided)
-            correct = values.argmax(axis=1) == codes[test]
+            correct = values.argmax(axis=1) == data.codes[test]
             scores[c, k] = np.average(correct, weights=weights[test])
             held_out[c].append(values)
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
     tested = np.concatenate([test for _, test in splits])
-    best_decisions = np.concatenate(held_out[best]), codes[tested], multiplicities[tested]
-    validation = Validation.of(
-        "held-out",
-        *best_decisions,
-        series=tested,
-        groups=None if groups is None else groups[tested],
-    )
+    best_decisions = np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested]
+    groups = None if data.groups is None else data.groups[tested]
+    validation = Validation.of("held-out", *best_decisions, series=tested, groups=groups)
     return SearchResult(candidates, scores, best, best_decisions, validation)

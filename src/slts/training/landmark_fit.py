@@ -1,34 +1,37 @@
 """Learning of SLTS and BBS.
 
 choose landmarks -> align once -> choose parameters on held-out series -> metrics -> separators
+
+Alignments are computed once. Every class, parameter and split is learned from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.errors import warn
-from slts.execution import memory_limit
+from slts.execution import Progress, map_threads, memory_limit, silent
 from slts.features.aligned_products import AlignedProducts
 from slts.features.linear_model import LinearModel
 from slts.features.origins import Origins
 from slts.features.row_map import RowMap
 from slts.quantities import format_bytes
-from slts.solvers import MetricSolution, SeparatorSolution
-from slts.training.alignments import Alignments
-from slts.training.held_out import SearchResult, Split, make_splits, search
-from slts.training.landmarks import (
-    landmark_indices,
-    landmark_positions,
-    resolve_count,
-    warn_about_missing_classes,
+from slts.solvers import (
+    MetricSolution,
+    SeparatorSolution,
+    problem_strength,
+    solve_metric_path,
+    solve_separator_path,
 )
+from slts.training.held_out import SearchResult, Split, make_splits, search
+from slts.training.landmarks import landmark_positions, resolve_count, warn_about_missing_classes
 from slts.training.options import LandmarkOptions
 from slts.training.training_set import TrainingSet
 
@@ -38,6 +41,8 @@ _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 _ALIGNMENT_SHARE, _FEWEST = 1 / 2, 100
 # Series that parameters are chosen on.
 _MOST_TUNING = 10_000
+# Bytes of products that a thread reads at once, and of similarities that are held at once.
+_BLOCK_BYTES, _HELD_BYTES = 2**24, 2**28
 
 
 @dataclass(frozen=True)
@@ -66,41 +71,40 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     )  # fmt: skip
     counts = _landmark_counts(data, options)
     data = _that_fit(data, counts[-1], row_map, options)
+    weights = data.loss_weights(options.class_weight)
     # Alignments take longest: an error about cv comes first.
     tuning = data.first(_MOST_TUNING)
     splits = make_splits(options.cv, data.take(tuning), options.cv_name)
     rows = row_map(data.series, options.n_jobs)
     if not row_map.normalize:
         options.settings.check_rows(rows)
-    positions = landmark_positions(
-        data, rows, options.settings, min(counts[-1], len(data)), options
-    )
+    positions = landmark_positions(data, rows, min(counts[-1], len(data)), options)
 
-    weights = data.loss_weights(options.class_weight)
-    aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
     with options.bar("Aligning with landmarks") as progress:
+        aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
         align = aligner.products if options.learns_metric else aligner.similarities
         values = align(rows, progress=progress)
     alignments = Alignments(
-        similarities=None if options.learns_metric else values,
-        products=values if options.learns_metric else None,
-        codes=data.codes, landmark_codes=data.codes[positions], weights=weights,
-        n_classes=len(data.classes), regularizer=options.regularizer, n_jobs=options.n_jobs,
+        values, data.codes, data.codes[positions], weights, len(data.classes),
+        options.regularizer, options.n_jobs,
     )  # fmt: skip
 
     # Without a copy of all alignments, which are large.
     some = alignments if len(tuning) == len(data) else alignments.take(tuning)
     chosen, result = _choose_parameters(data.take(tuning), some, splits, counts, options)
-    count = int(chosen.pop("n_landmarks"))
-    positions = positions[:count]
+    alignments = alignments.first_landmarks(int(chosen.pop("n_landmarks")))
+    positions = positions[: alignments.n_landmarks]
     with options.bar("Learning metrics and separators") as progress:
-        metrics, separators, positive = alignments.first_landmarks(count).solve(
+        metrics, separators, any_positive = alignments.solve(
             chosen["gamma"], chosen.get("lam", 0.0), progress
         )
-    _warn_if_nothing_was_learned(data.classes, data.codes[positions], metrics, positive)
+    _warn_if_nothing_was_learned(data.classes, data.codes[positions], metrics, any_positive)
 
     coef = np.stack([separator.coef for separator in separators])
-    landmarks, indices = data.series[positions], landmark_indices(data, positions, options)
+    landmarks, indices = data.series[positions], data.indices[positions]
+    if not isinstance(options.landmarks, str):
+        # Of equal series, the one that the user named.
+        indices = np.asarray(options.landmarks, dtype=np.int64)[: len(positions)]
     feature_map = AlignedProducts(
         "similarity", landmarks, row_map, options.settings, coef, bank_per_output=True
     )
@@ -116,23 +120,18 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
 def _landmark_counts(data: TrainingSet, options: LandmarkOptions) -> list[int]:
     """Return the numbers of landmarks to try, ascending."""
     several = isinstance(options.n_landmarks, Sequence | np.ndarray)
-    n_distinct = len(data) if data.scan is None else data.n_series
+    wanted = options.n_landmarks if several else [options.n_landmarks]
+    most = data.n_distinct
     if not isinstance(options.landmarks, str):
         most = len(options.landmarks)
-        wanted = options.n_landmarks if several else [most]
+        wanted = wanted if several else [most]
     elif options.n_landmarks is None:
-        most, wanted = (
-            n_distinct,
-            [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_distinct)))],
-        )
-    else:
-        most, wanted = n_distinct, options.n_landmarks if several else [options.n_landmarks]
-
-    def resolved(n: Any) -> int:
+        wanted = [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * data.n_distinct)))]
+    counts = set()
+    for n in wanted:
         is_fraction = isinstance(n, float | np.floating)
-        return min(resolve_count(n, n_distinct if is_fraction else data.n_series), most)
-
-    return sorted({resolved(n) for n in wanted})
+        counts.add(min(resolve_count(n, data.n_distinct if is_fraction else data.n_series), most))
+    return sorted(counts)
 
 
 def _that_fit(
@@ -172,20 +171,14 @@ def _choose_parameters(
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
     candidates = [{"n_landmarks": n, **p} for n in counts for p in options.parameters]
     by_count: list[list[FloatArray]] = []
-    with options.bar("Trying parameters on held-out series") as progress:
-
-        def advance(done: float, total: float) -> None:
-            progress(len(by_count) * total + done, len(counts) * total)
-
-        for count in counts:
-            first = alignments.first_landmarks(count)
-            by_count.append(first.held_out_decisions(splits, options.parameters, advance))
+    for count in counts:
+        first = alignments.first_landmarks(count)
+        with options.bar("Trying parameters on held-out series") as progress:
+            by_count.append(first.held_out_decisions(splits, options.parameters, progress))
     decisions = [np.concatenate(of_split) for of_split in zip(*by_count, strict=True)]
     weights = data.weights / data.weights.mean()
-    result = search(
-        decisions, candidates, splits, data.codes, alignments.weights, weights, groups=data.groups
-    )
-    return result.best_params, result
+    result = search(decisions, candidates, splits, data, alignments.weights, weights)
+    return dict(candidates[result.best]), result
 
 
 def _warn_if_nothing_was_learned(
@@ -206,3 +199,216 @@ def _warn_if_nothing_was_learned(
             "Every one-vs-rest problem predicts the negative class for all training series: lower "
             "gamma or lam, and centre and scale the channels if they have offsets.",
         )
+
+
+# ---- one-vs-rest problems
+
+# Series to learn from, series to decide on, and the positive class.
+Problem: TypeAlias = tuple[IntArray | slice, IntArray | slice, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignments:
+    """Series in memory, seen through their alignments with landmarks.
+
+    Parameters
+    ----------
+    values
+        T, shape (series, landmarks, d, d), if metrics are learned; else K_I, (series, landmarks).
+    codes, landmark_codes
+        Classes of series and landmarks, 0 to n_classes - 1.
+    weights
+        Weight of each series in the loss.
+    n_classes
+        Number of classes, two or more.
+    regularizer
+        Penalty of the metrics.
+    n_jobs
+        Threads for the problems of the classes.
+    """
+
+    values: npt.NDArray[np.floating[Any]]
+    codes: IntArray
+    landmark_codes: IntArray
+    weights: FloatArray
+    n_classes: int
+    regularizer: str
+    n_jobs: int | None
+
+    @property
+    def learns_metric(self) -> bool:
+        """Whether each problem has a metric; otherwise M = I."""
+        return self.values.ndim == 4
+
+    @property
+    def n_landmarks(self) -> int:
+        """Number of landmarks."""
+        return len(self.landmark_codes)
+
+    @property
+    def positives(self) -> range:
+        """Positive class of each problem: every class, or the second of two."""
+        return range(1, 2) if self.n_classes == 2 else range(self.n_classes)
+
+    def first_landmarks(self, count: int) -> Alignments:
+        """Return the same data with the first `count` landmarks only."""
+        return replace(
+            self, values=self.values[:, :count], landmark_codes=self.landmark_codes[:count]
+        )
+
+    def take(self, rows: IntArray) -> Alignments:
+        """Return the same data with some of the series only."""
+        return replace(
+            self, values=self.values[rows], codes=self.codes[rows], weights=self.weights[rows]
+        )
+
+    def solve(
+        self, gamma: float, lam: float, progress: Progress = silent
+    ) -> tuple[list[MetricSolution], list[SeparatorSolution], bool]:
+        """Learn the metric and the separator of every problem; say if a decision is positive."""
+        problems: list[Problem] = [(slice(None), slice(None), c) for c in self.positives]
+        metrics: list[MetricSolution] = []
+        if self.learns_metric:
+            paths = self._metric_paths(problems, [(gamma, lam)], progress)
+            metrics = [metric for (metric,) in paths]
+        solved = self._separate(problems, [m.metric for m in metrics], [gamma])
+        separators = [separator for ((separator, _),) in solved]
+        return metrics, separators, any((values > 0.0).any() for ((_, values),) in solved)
+
+    def held_out_decisions(
+        self,
+        splits: Sequence[Split],
+        parameters: Sequence[dict[str, float]],
+        progress: Progress = silent,
+    ) -> list[FloatArray]:
+        """Learn on the first part of each split, decide on the second, for all parameters.
+
+        Shape (parameters, test, problems) for each split. Problems of all classes and splits are
+        solved side by side.
+        """
+        problems: list[Problem] = [(*split, c) for split in splits for c in self.positives]
+        if self.learns_metric:
+            values = self._decide_with_metrics(problems, parameters, progress)
+        else:
+            gammas = [p["gamma"] for p in parameters]
+            paths = self._separate(problems, [], gammas, progress)
+            values = [np.stack([decided for _, decided in path]) for path in paths]
+        n = len(self.positives)
+        return [np.stack(values[k : k + n], axis=-1) for k in range(0, len(values), n)]
+
+    def _decide_with_metrics(
+        self,
+        problems: Sequence[Problem],
+        parameters: Sequence[dict[str, float]],
+        progress: Progress,
+    ) -> list[FloatArray]:
+        """Return the decisions of each problem, shape (parameters, test)."""
+        # With one gamma in both stages only the strength of the penalty matters (lam gamma^2, or
+        # lam gamma for a norm), so candidates of equal strength are solved once.
+        pairs = [(p["gamma"], p["lam"]) for p in parameters]
+        strengths = [problem_strength(gamma, lam, self.regularizer) for gamma, lam in pairs]
+        distinct = sorted(set(strengths), reverse=True)
+        first = [pairs[strengths.index(strength)] for strength in distinct]
+        n = len(distinct)
+        paths = self._metric_paths(problems, first, lambda done, of: progress(done * n, 2 * n * of))
+        decisions: dict[float, list[FloatArray]] = {}
+        for k, (strength, (gamma, _)) in enumerate(zip(distinct, first, strict=True)):
+            solved = self._separate(problems, [path[k].metric for path in paths], [gamma])
+            decisions[strength] = [values for ((_, values),) in solved]
+            progress(n + k + 1, 2 * n)
+        return [np.stack([decisions[s][k] for s in strengths]) for k in range(len(problems))]
+
+    def _metric_paths(
+        self,
+        problems: Sequence[Problem],
+        pairs: Sequence[tuple[float, float]],
+        progress: Progress = silent,
+    ) -> list[list[MetricSolution]]:
+        """Learn the metrics of each problem for all gamma and lam."""
+        sums = self._sum_by_class()
+        total = sums.sum(axis=1)
+
+        def path(problem: Problem) -> list[MetricSolution]:
+            rows, _, positive = problem
+            # Mean signed products: landmarks of the positive class count +1, others -1.
+            Z = (2.0 * sums[rows, positive] - total[rows]) / self.n_landmarks
+            return solve_metric_path(
+                Z, self._labels(problem), pairs=pairs, regularizer=self.regularizer,
+                sample_weight=self.weights[rows],
+            )  # fmt: skip
+
+        return map_threads(path, problems, n_jobs=self.n_jobs, progress=progress)
+
+    def _separate(
+        self,
+        problems: Sequence[Problem],
+        metrics: Sequence[FloatArray],
+        gammas: Sequence[float],
+        progress: Progress = silent,
+    ) -> list[list[tuple[SeparatorSolution, FloatArray]]]:
+        """Learn the separators of each problem for all gammas; return them with their decisions.
+
+        There are no metrics if M = I.
+        """
+
+        def separate(
+            problem: Problem, K: npt.NDArray[np.floating[Any]]
+        ) -> list[tuple[SeparatorSolution, FloatArray]]:
+            rows, test, _ = problem
+            path = solve_separator_path(
+                K[rows], self._labels(problem), gammas=gammas, sample_weight=self.weights[rows]
+            )
+            return [(solution, np.asarray(K @ solution.coef)[test]) for solution in path]
+
+        if not metrics:
+            pairs = [(problem, self.values) for problem in problems]
+            return map_threads(
+                lambda pair: separate(*pair), pairs, n_jobs=self.n_jobs, progress=progress
+            )
+        results = []
+        # Few similarities are in memory.
+        step = max(1, _HELD_BYTES // (8 * len(self.codes) * self.n_landmarks))
+        for begin in range(0, len(metrics), step):
+            K = self._project(np.stack(metrics[begin : begin + step]))
+            pairs = list(zip(problems[begin : begin + step], K, strict=True))
+            results += map_threads(lambda pair: separate(*pair), pairs, n_jobs=self.n_jobs)
+        return results
+
+    def _labels(self, problem: Problem) -> FloatArray:
+        """Return +1 for the positive class and -1 for the rest, of the series to learn from."""
+        rows, _, positive = problem
+        return np.where(self.codes[rows] == positive, 1.0, -1.0)
+
+    def _sum_by_class(self) -> FloatArray:
+        """Return T summed over the landmarks of each class, shape (series, classes, d, d)."""
+        T = self.values
+        sums = np.zeros((len(T), self.n_classes, *T.shape[2:]))
+        members = [np.flatnonzero(self.landmark_codes == k) for k in range(self.n_classes)]
+
+        def add(rows: slice) -> None:
+            for k, of_class in enumerate(members):
+                if len(of_class):
+                    T[rows, of_class].sum(axis=1, dtype=np.float64, out=sums[rows, k])
+
+        map_threads(add, self._row_blocks(), n_jobs=self.n_jobs)
+        return sums
+
+    def _project(self, metrics: FloatArray) -> list[FloatArray]:
+        """Return K_M, shape (series, landmarks), for each of a stack of metrics."""
+        T = self.values
+        m, n, d, _ = T.shape
+        flat = metrics.reshape(len(metrics), d * d).astype(T.dtype, copy=False)
+        K = [np.empty((m, n)) for _ in metrics]
+
+        def project(rows: slice) -> None:
+            some = T[rows]
+            for out, values in zip(K, flat @ some.reshape(-1, d * d).T, strict=True):
+                out[rows] = values.reshape(len(some), n)
+
+        map_threads(project, self._row_blocks(), n_jobs=self.n_jobs)
+        return K
+
+    def _row_blocks(self) -> list[slice]:
+        """Cut the series into blocks, which do not depend on the number of threads."""
+        step = max(1, _BLOCK_BYTES * len(self.codes) // max(1, self.values.nbytes))
+        return [slice(start, start + step) for start in range(0, len(self.codes), step)]

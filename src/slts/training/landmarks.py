@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, Band, require_device
 from slts.errors import DataError, warn
 from slts.execution import Progress, progress_bar
 from slts.series import SeriesBatch, as_series
 from slts.series.source import series_digests, series_keys
+from slts.solvers.medoids import find_medoids
 from slts.training.options import LandmarkOptions
 from slts.training.training_set import TrainingSet
 
 SELECTION_METHODS = ("random", "kmedoids", "dselect")
-# Relative gain of a swap. Rounding errors are smaller, so two equal swaps cannot alternate.
-_LEAST_GAIN = 1e-12
 # K-medoids needs all pairs: it chooses among this many series.
 _MEDOID_POOL = 2_000
 
@@ -96,23 +95,8 @@ def select_landmarks(
         return order[:count]
     aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
-        chosen = order[choose_in_order(aligner, count, method, seed, progress)]
+        chosen = order[_choose(aligner, count, method, seed, progress)]
     return np.sort(chosen) if method == "kmedoids" else chosen
-
-
-def choose_in_order(
-    aligner: Aligner, count: int, method: str, seed: int, progress: Progress
-) -> IntArray:
-    """Choose among the landmarks of an aligner, which are in random order.
-
-    The order is the caller's, so rounding errors of the rows do not change it. Medoids are
-    ascending, other landmarks are in order of choice.
-    """
-    if method == "random":
-        return np.arange(count)
-    if method == "kmedoids":
-        return _medoids(aligner, count, seed, progress)
-    return _diverse(aligner, count, progress)
 
 
 def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_landmarks") -> int:
@@ -154,26 +138,27 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
     )
 
 
-def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress) -> IntArray:
-    K = aligner.similarities(aligner.landmarks, progress=progress)
-    # K is symmetric except for ties, which are broken in favour of one of the two series.
-    mean = 0.5 * (K + K.T)
-    # Rows that are not normalised may have similarities above 1. The constant keeps dissimilarities
-    # from being negative and does not change the medoids: it enters the cost n - count times.
-    dissimilarity = max(1.0, float(mean.max())) - mean
-    np.fill_diagonal(dissimilarity, 0.0)
-    return find_medoids(dissimilarity, count, check_random_state(seed))
+def _choose(aligner: Aligner, count: int, method: str, seed: int, progress: Progress) -> IntArray:
+    """Choose among the landmarks of an aligner, which are in random order.
 
-
-def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
-    """Start with the first series, which are in random order."""
-    series = aligner.landmarks
+    The order is the caller's, so rounding errors of the rows do not change it. Medoids are
+    ascending, other landmarks are in order of choice.
+    """
+    if method == "kmedoids":
+        K = aligner.similarities(aligner.landmarks, progress=progress)
+        # K is symmetric except for ties, broken in favour of one of the two series.
+        mean = 0.5 * (K + K.T)
+        # The constant keeps costs from being negative (rows that are not normalised may have
+        # similarities above 1). It does not change the medoids: it enters n - count times.
+        cost = max(1.0, float(mean.max())) - mean
+        np.fill_diagonal(cost, 0.0)
+        return find_medoids(cost, count, check_random_state(seed))
     chosen = np.zeros(count, dtype=np.int64)
     # The sum of similarities to the chosen series has the same order as the mean.
-    sums = np.zeros(len(series))
+    sums = np.zeros(len(aligner.landmarks))
     for done in range(1, count):
         newest = chosen[done - 1 : done]
-        sums += aligner.similarities(series[newest])[0]
+        sums += aligner.similarities(aligner.landmarks[newest])[0]
         sums[newest] = np.inf
         chosen[done] = np.argmin(sums)
         progress(done, count - 1)
@@ -184,18 +169,16 @@ def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
 
 
 def landmark_positions(
-    data: TrainingSet,
-    rows: SeriesBatch,
-    settings: AlignmentSettings,
-    count: int,
-    options: LandmarkOptions,
+    data: TrainingSet, rows: SeriesBatch, count: int, options: LandmarkOptions
 ) -> IntArray:
-    """Return the positions of the landmarks in the training set: given, or chosen without labels.
+    """Return the positions of the landmarks in the training set: named, or chosen without labels.
 
     `rows` are the rows of the series. They are in the order of their keys, which is random.
     """
     if not isinstance(options.landmarks, str):
         return _positions_of_indices(data, options)
+    if options.landmarks == "random":
+        return np.arange(count)
     pool = min(len(rows), _MEDOID_POOL) if options.landmarks == "kmedoids" else len(rows)
     if count > pool:
         raise ValueError(
@@ -204,11 +187,11 @@ def landmark_positions(
             f"chosen among at most {_MEDOID_POOL} series.)"
         )
     # The choice must not depend on the precision of the model.
-    settings = replace(settings, dtype="float64")
+    settings = replace(options.settings, dtype="float64")
     aligner = Aligner(rows[:pool], settings, options.device, options.n_jobs)
     # Medoids have no order; the order of the keys makes the first few a random choice of them.
     with options.bar("Choosing landmarks") as progress:
-        return choose_in_order(aligner, count, options.landmarks, options.seed, progress)
+        return _choose(aligner, count, options.landmarks, options.seed, progress)
 
 
 def _positions_of_indices(data: TrainingSet, options: LandmarkOptions) -> IntArray:
@@ -232,13 +215,6 @@ def _positions_of_indices(data: TrainingSet, options: LandmarkOptions) -> IntArr
     return np.asarray(positions)
 
 
-def landmark_indices(data: TrainingSet, positions: IntArray, options: LandmarkOptions) -> IntArray:
-    """Return the numbers of landmarks in the data, as the user gave them if they did."""
-    if isinstance(options.landmarks, str):
-        return data.indices[positions]
-    return np.asarray(options.landmarks, dtype=np.int64)[: len(positions)]
-
-
 def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:
     """Warn if some class has no landmark."""
     missing = np.setdiff1d(np.arange(len(classes)), landmark_codes)
@@ -248,77 +224,3 @@ def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> N
             f"There is no landmark of class {names}: raise n_landmarks, or give landmarks= that "
             f"cover every class.",
         )
-
-
-# ---- k-medoids: FasterPAM (Schubert and Rousseeuw, 2021)
-
-
-def find_medoids(dissimilarity: FloatArray, count: int, rng: np.random.RandomState) -> IntArray:
-    """Choose medoids: items that minimise the sum of dissimilarities to the nearest of them.
-
-    The result is a local optimum: to replace a medoid by another item never lowers the sum. A swap
-    is made as soon as it lowers the sum, and one pass over the candidates takes O(n^2) time.
-
-    Parameters
-    ----------
-    dissimilarity
-        Symmetric, non-negative, with a zero diagonal, shape (n, n).
-    count
-        Number of medoids, from 1 to n.
-    rng
-        Draws the initial medoids.
-
-    Returns
-    -------
-    ndarray of int
-        Medoids in ascending order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slts.training.landmarks import find_medoids
-    >>> points = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
-    >>> find_medoids(np.abs(points[:, None] - points), 2, np.random.RandomState(0))
-    array([1, 4])
-    """
-    if count == 1:
-        # Swaps need a second medoid. The column sums give the optimum directly.
-        return np.array([dissimilarity.sum(axis=0).argmin()])
-    n = len(dissimilarity)
-    medoids = _initial_medoids(dissimilarity, count, rng)
-    nearest, first, second = _nearest_two(dissimilarity[medoids])
-    candidate, tried = 0, 0
-    while tried < n:
-        row = dissimilarity[candidate]
-        # Change of the sum when each medoid is replaced by the candidate: items that are nearer to
-        # the candidate move to it, others of the removed medoid to the candidate or their second.
-        gain = np.minimum(row - first, 0.0)
-        moved = np.minimum(row, second) - first - gain
-        changes = np.bincount(nearest, weights=moved, minlength=count) + gain.sum()
-        position, tried = int(np.argmin(changes)), tried + 1
-        if changes[position] < -_LEAST_GAIN * first.sum():
-            medoids[position], tried = candidate, 0
-            nearest, first, second = _nearest_two(dissimilarity[medoids])
-        candidate = (candidate + 1) % n
-    return np.sort(medoids)
-
-
-def _initial_medoids(dissimilarity: FloatArray, count: int, rng: np.random.RandomState) -> IntArray:
-    """Draw distinct items with probabilities proportional to the distance to the nearest one."""
-    chosen = [int(rng.randint(len(dissimilarity)))]
-    while len(chosen) < count:
-        weights = dissimilarity[chosen].min(axis=0)
-        if not weights.any():
-            # All remaining items are copies of chosen ones.
-            weights = np.ones(len(weights))
-        weights[chosen] = 0.0
-        chosen.append(int(rng.choice(len(weights), p=weights / weights.sum())))
-    return np.array(chosen)
-
-
-def _nearest_two(to_medoids: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the nearest medoid of every item, and the dissimilarities to the nearest two."""
-    nearest, items = to_medoids.argmin(axis=0), np.arange(to_medoids.shape[1])
-    first = to_medoids[nearest, items]
-    to_medoids[nearest, items] = np.inf
-    return nearest, first, to_medoids.min(axis=0)

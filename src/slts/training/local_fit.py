@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from slts.series.source import Part, SeriesSource
 from slts.solvers.arrays import gram, matmul
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
-from slts.training.feature_blocks import FeatureBlock
 from slts.training.held_out import HeldOutDecisions
 from slts.training.landmarks import resolve_count, warn_about_missing_classes
 from slts.training.options import LocalOptions
@@ -50,6 +49,8 @@ _TUNING = 1000
 _SHARES = (16.0, 2.0, 0.25)
 # Standard errors by which more phases must be better.
 _STANDARD_ERRORS = 2.0
+# Features that vary less than this share of their size have no information.
+_LEAST_SPREAD = 1e-9
 # Series whose coordinates a thread, or a GPU, computes at once.
 _BATCH, _GPU_BATCH = 256, 4096
 
@@ -80,9 +81,9 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     rows = np.searchsorted(anchors, tuning)
     blocks = []
     with options.bar("Aligning and counting") as progress:
-        for feature_map in maps:
+        for k, feature_map in enumerate(maps):
             blocks.append(FeatureBlock.of(feature_map, data.series[anchors], options.resources))
-            progress(len(blocks), len(maps))
+            progress(k + 1, len(maps))
 
     targets = one_vs_rest(data.codes[tuning], len(data.classes))
     weights = data.loss_weights(options.class_weight, tuning)
@@ -168,6 +169,101 @@ def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions)
     return min(most, _ANCHORS)
 
 
+# ---- features of the anchors
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBlock:
+    """Features of some series: (features of the map - centre) * scale.
+
+    Attributes
+    ----------
+    feature_map
+        The map.
+    features
+        Shape (series, features). Columns have mean zero, and the mean squared norm of the rows is
+        1, or 0 if all features are constant.
+    centre, scale
+        Shape (features,).
+    weight
+        Weight of the inner products of the features beside those of other maps.
+    """
+
+    feature_map: AlignedProducts | Snippets
+    features: FloatArray
+    centre: FloatArray
+    scale: FloatArray
+    weight: float = 1.0
+
+    @classmethod
+    def of(
+        cls, feature_map: AlignedProducts | Snippets, series: SeriesBatch, resources: Resources
+    ) -> FeatureBlock:
+        """Compute features. Those of snippets have equal variances."""
+        features = feature_map(series, resources).reshape(len(series), -1)
+        features = features.astype(np.float64, copy=False)
+        centre = features.mean(axis=0)
+        features -= centre
+        if isinstance(feature_map, Snippets):
+            shares = centre.reshape(feature_map.shape)[:, :, 0]
+            feature_map = replace(feature_map, shares=np.ascontiguousarray(shares))
+        return cls._scaled(feature_map, features, centre)
+
+    @classmethod
+    def _scaled(
+        cls, feature_map: AlignedProducts | Snippets, features: FloatArray, centre: FloatArray
+    ) -> FeatureBlock:
+        """Scale centred features in place: those of snippets one by one, others by one factor."""
+        variances = np.einsum("ij,ij->j", features, features) / len(features)
+        varies = variances > _LEAST_SPREAD**2 * np.maximum(centre**2, 1.0)
+        scale = np.zeros(len(centre))
+        if isinstance(feature_map, Snippets):
+            np.divide(1.0, np.sqrt(variances * varies.sum()), out=scale, where=varies)
+        elif varies.any():
+            scale[:] = 1.0 / np.sqrt(variances.sum())
+        features *= scale
+        return cls(feature_map, features, centre, scale)
+
+    def with_phases(self, n_phases: int) -> FeatureBlock:
+        """Add up neighbouring phases of aligned products."""
+        assert isinstance(self.feature_map, AlignedProducts)
+        if self.feature_map.n_phases == n_phases:
+            return self
+        banks, phases, d, r = self.feature_map.shape
+        shape = (-1, banks, n_phases, phases // n_phases, d * r)
+        # One factor scales all aligned products, so sums of scaled features are scaled sums.
+        factor = self.scale[0] or 1.0
+        features = self.features.reshape(shape).sum(axis=3).reshape(len(self.features), -1)
+        features /= factor
+        centre = self.centre.reshape(shape).sum(axis=3).reshape(-1)
+        feature_map = replace(self.feature_map, n_phases=n_phases)
+        return self._scaled(feature_map, features, centre)
+
+    def weigh_by_coefficients(self, rows: IntArray, weights: FloatArray) -> None:
+        """Multiply the features of each snippet by the norm of its coefficients, in place.
+
+        The coefficients are ``features[rows].T @ weights``. The mean squared norm stays 1.
+        """
+        coef = self.features[rows].T @ weights
+        norms = np.linalg.norm(coef.reshape(self.feature_map.n_landmarks, -1), axis=1)
+        factors = np.repeat(norms, len(coef) // len(norms))
+        # Features that vary have equal variances.
+        varies = self.scale > 0.0
+        size = float(np.sqrt(np.mean(factors[varies] ** 2))) if varies.any() else 0.0
+        if size > 0.0:
+            factors /= size
+            np.multiply(self.features, factors, out=self.features)
+            np.multiply(self.scale, factors, out=self.scale)
+
+    def kernel_coefficients(self) -> tuple[FloatArray, FloatArray]:
+        """Turn the features in place into coefficients of inner products with them.
+
+        Returns them, shape (series, *feature_map.shape), and what they add at the centre.
+        """
+        coef = np.multiply(self.features, self.scale * self.weight, out=self.features)
+        return coef.reshape(-1, *self.feature_map.shape), coef @ self.centre
+
+
 # ---- ridge regression
 
 
@@ -199,22 +295,19 @@ def _tune(
 
     fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=options.n_jobs), strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
-    best = [
+    chosen, *richer = (
         min((c for c in candidates if c[0] == n), key=lambda c: fits[c][1].error)
         for n in options.phases
-    ]
-    chosen = best[0]
-    losses = {c: ((fits[c][1].predictions - targets) ** 2).mean(axis=1) for c in best}
-    share_of_error = weights / weights.sum()
-    for richer in best[1:]:
-        gains = losses[chosen] - losses[richer]
-        gain = float(share_of_error @ gains)
-        standard_error = float(np.sqrt(share_of_error**2 @ (gains - gain) ** 2))
-        if gain > _STANDARD_ERRORS * standard_error:
-            chosen = richer
+    )
+    for other in richer:
+        losses = [((fits[c][1].predictions - targets) ** 2).mean(axis=1) for c in (chosen, other)]
+        gains, part = losses[0] - losses[1], weights / weights.sum()
+        gain = float(part @ gains)
+        if gain > _STANDARD_ERRORS * float(np.sqrt(part**2 @ (gains - gain) ** 2)):
+            chosen = other
     kept = list(aligned[chosen[0]])
     if snippets is not None:
-        kept.append(snippets.weighted(chosen[1]))
+        kept.append(replace(snippets, weight=chosen[1]))
     return kept, *fits[chosen]
 
 
@@ -241,16 +334,12 @@ def _solve(
         ridge = span.solve(targets, weights, penalty)
     else:
         by_class = data.class_weights(options.class_weight)
-        # Of a scan, the number of distinct series is not known.
-        n_distinct = len(data) if data.scan is None else data.n_series
-        by_class = by_class * n_distinct / float(data.totals @ by_class)
-        examples = _Examples(
-            kernel, span.basis, span.origin, data.classes, by_class, options.device
-        )
+        by_class = by_class * data.n_distinct / float(data.totals @ by_class)
+        sums = _Sums(kernel, span.basis, span.origin, data.classes, by_class, options.device)
         if data.scan is None:
-            equations = _sum_series(data, anchors, span.coordinates, examples, options)
+            equations = _sum_series(data, anchors, span.coordinates, sums, options)
         else:
-            equations = _sum_scan(data.scan, examples, options)
+            equations = _sum_scan(data.scan, sums, options)
         ridge = equations.solve(penalty)
     intercept = ridge.intercept - span.origin @ ridge.slope
     return kernel.combined(span.basis @ ridge.slope, intercept), ridge.report
@@ -269,8 +358,8 @@ def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) 
 
 
 @dataclass(frozen=True, eq=False)
-class _Examples:
-    """Turns series into examples: coordinates in the span of the anchors, targets and weights."""
+class _Sums:
+    """Adds series to normal equations for coordinates in the span of the anchors."""
 
     kernel: LinearModel
     basis: FloatArray
@@ -280,18 +369,18 @@ class _Examples:
     device: str
 
     @property
-    def n_at_once(self) -> int:
+    def batch_size(self) -> int:
         return _BATCH if self.device == "cpu" else _GPU_BATCH
 
     def coordinates(self, series: SeriesBatch, n_jobs: int | None = 1) -> FloatArray:
         values = self.kernel.decide(series, Resources(self.device, n_jobs))
         return np.asarray(matmul(values, self.basis) - self.origin)
 
-    def no_equations(self) -> NormalEquations:
+    def start(self) -> NormalEquations:
         n = len(self.classes)
         return NormalEquations(len(self.origin), 1 if n == 2 else n)
 
-    def add_to(
+    def add(
         self,
         equations: NormalEquations,
         coordinates: FloatArray,
@@ -303,49 +392,44 @@ class _Examples:
 
 
 def _sum_series(
-    data: TrainingSet,
-    anchors: IntArray,
-    of_anchors: FloatArray,
-    examples: _Examples,
-    options: LocalOptions,
+    data: TrainingSet, anchors: IntArray, of_anchors: FloatArray, sums: _Sums, options: LocalOptions
 ) -> NormalEquations:
     """Add up series in memory; the coordinates of the anchors are there already."""
-    equations = examples.no_equations()
-    examples.add_to(equations, of_anchors, data.codes[anchors], data.weights[anchors])
+    equations = sums.start()
+    sums.add(equations, of_anchors, data.codes[anchors], data.weights[anchors])
     others = np.setdiff1d(np.arange(len(data)), anchors)
-    size, on_cpu = examples.n_at_once, options.device == "cpu"
+    size, on_cpu = sums.batch_size, options.device == "cpu"
     batches = [others[begin : begin + size] for begin in range(0, len(others), size)]
 
     def coordinates(rows: IntArray, *_: Any) -> FloatArray:
-        return examples.coordinates(data.series[rows], 1 if on_cpu else options.n_jobs)
+        return sums.coordinates(data.series[rows], 1 if on_cpu else options.n_jobs)
 
     with options.bar("Aligning all series") as progress:
         # Threads take batches, or a GPU takes one at a time.
         runner = ThreadRunner(options.n_jobs if on_cpu else 1)
-        values = runner.map(coordinates, batches, progress=progress)
-        for rows, of_rows in zip(batches, values, strict=True):
-            examples.add_to(equations, of_rows, data.codes[rows], data.weights[rows])
+        mapped = runner.map(coordinates, batches, progress=progress)
+        for rows, of_rows in zip(batches, mapped, strict=True):
+            sums.add(equations, of_rows, data.codes[rows], data.weights[rows])
     return equations
 
 
-def _sum_scan(scan: SeriesSource, examples: _Examples, options: LocalOptions) -> NormalEquations:
+def _sum_scan(scan: SeriesSource, sums: _Sums, options: LocalOptions) -> NormalEquations:
     """Add up the series of a scan; the order of the parts decides the order of the sums."""
-    equations = examples.no_equations()
+    equations = sums.start()
     # What the features of the anchors have freed.
     release_memory()
     parts, runner = scan.parts(), scan_runner(options.n_jobs if options.device == "cpu" else 1)
     with options.bar("Aligning all series") as progress:
-        for sums in runner.map(_sum_part, parts, examples, progress=progress):
-            equations += sums
+        for of_part in runner.map(_sum_part, parts, sums, progress=progress):
+            equations += of_part
     return equations
 
 
-def _sum_part(part: Part, examples: _Examples, _: None) -> NormalEquations:
-    equations = examples.no_equations()
-    for piece in pieces(part, labels=True, batch_size=examples.n_at_once):
-        assert piece.labels is not None
-        codes = np.searchsorted(examples.classes, piece.labels)
-        examples.add_to(equations, examples.coordinates(piece.series), codes)
+def _sum_part(part: Part, sums: _Sums, _: None) -> NormalEquations:
+    equations = sums.start()
+    for piece in pieces(part, labels=True, batch_size=sums.batch_size):
+        codes = np.searchsorted(sums.classes, cast(AnyArray, piece.labels))
+        sums.add(equations, sums.coordinates(piece.series), codes)
     return equations
 
 

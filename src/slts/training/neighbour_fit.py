@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
 from slts.execution import Bar, Progress, silent
@@ -86,7 +86,12 @@ def fit_svm(
     name = "calibration_cv" if calibrates else "C='auto'"
     splits = make_splits(calibration_cv if calibrates else _FOLDS, data, name)
     for train, _ in splits:
-        _require_all_classes(data.classes, codes[train])
+        missing = np.setdiff1d(np.arange(len(data.classes)), codes[train])
+        if len(missing):
+            raise DataError(
+                f"calibration_cv leaves class {data.classes.tolist()[missing[0]]!r} out of a "
+                f"training part: every training part must have all classes."
+            )
 
     def learn(rows: IntArray | slice, C: float) -> tuple[FloatArray, FloatArray]:
         # The primal solver needs no seed and does not slow down as C grows.
@@ -102,22 +107,12 @@ def fit_svm(
     C, held_out, validation = Cs[0], None, None
     if splits:
         with bar("Training on parts") as progress:
-            best = search(
-                (decide(*split) for split in splits), [{"C": C} for C in Cs], splits, codes,
-                weights, data.weights, groups=data.groups, progress=progress,
-            )  # fmt: skip
-        C, validation = best.best_params["C"], best.validation
+            decisions = (decide(*split) for split in splits)
+            candidates = [{"C": C} for C in Cs]
+            best = search(decisions, candidates, splits, data, weights, data.weights, progress)
+        C, validation = Cs[best.best], best.validation
         held_out = None if calibration_cv is None else best.held_out
     return SvmFit(C, *learn(slice(None), C), held_out, validation)
-
-
-def _require_all_classes(classes: AnyArray, codes: IntArray) -> None:
-    missing = np.setdiff1d(np.arange(len(classes)), codes)
-    if len(missing):
-        raise DataError(
-            f"calibration_cv leaves class {classes.tolist()[missing[0]]!r} out of a training part: "
-            f"every training part must have all classes."
-        )
 
 
 def left_out_decisions(

@@ -101,6 +101,11 @@ class TrainingSet:
         """Return the number of distinct series."""
         return len(self.codes)
 
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct series in the data; of a scan, all are taken to be distinct."""
+        return len(self) if self.scan is None else self.n_series
+
     def check(self) -> TrainingSet:
         """Warn about channels without values and labels that may be the same class."""
         _warn_about_empty_channels(self.series, is_sample=self.scan is not None)

@@ -90,7 +90,7 @@ def test_public_functions_agree_with_the_cpu(emulated, rng):
 def test_nothing_to_align_is_no_error(emulated, rng):
     X = as_series([rng.normal(size=(3, 4))])
     empty = Aligner(X, AlignmentSettings(), device="cuda").grouped(X, np.empty((0, 1)))
-    assert empty.shape == (1, 0, 3, 3)
+    assert empty.shape == (1, 0, 1, 3, 3)
 
 
 def test_progress_ends_at_the_whole(emulated, rng):
