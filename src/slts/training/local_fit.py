@@ -24,7 +24,7 @@ from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.source import Part, SeriesSource
-from slts.solvers.arrays import gram, matmul
+from slts.solvers.arrays import gram
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
 from slts.training.held_out import HeldOutDecisions
@@ -39,7 +39,7 @@ _LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
 _MOST_BANKS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution. They are
 # drawn independently of landmarks, which are the series with the smallest keys.
-_ANCHORS, _ANCHOR_PURPOSE = 2000, 2
+_ANCHORS, _ANCHOR_PURPOSE = 1500, 2
 # Their features and inner products, with copies, have this share of the memory, and there are at
 # least so many anchors.
 _ANCHOR_SHARE, _COPIES, _FEWEST_ANCHORS = 1 / 2, 10, 100
@@ -327,22 +327,26 @@ def _solve(
     span = Span.of(products, weights)
     # Inner products with the features of the anchors, from which all coordinates are made.
     coefs, constants = zip(*(block.kernel_coefficients() for block in blocks), strict=True)
-    kernel = LinearModel(
+    model = LinearModel(
         tuple(block.feature_map for block in blocks), coefs, -np.sum(constants, axis=0)
     )
     if exact:
         ridge = span.solve(targets, weights, penalty)
+        intercept = ridge.intercept - span.origin @ ridge.slope
+        return model.combined(span.basis @ ridge.slope, intercept), ridge.report
+    model = model.combined(span.basis, -span.origin)
+    # The coefficients of the coordinates replace them in memory.
+    blocks.clear()
+    del coefs
+    by_class = data.class_weights(options.class_weight)
+    by_class = by_class * data.n_distinct / float(data.totals @ by_class)
+    sums = _Sums(model, data.classes, by_class, options.device)
+    if data.scan is None:
+        equations = _sum_series(data, anchors, span.coordinates, sums, options)
     else:
-        by_class = data.class_weights(options.class_weight)
-        by_class = by_class * data.n_distinct / float(data.totals @ by_class)
-        sums = _Sums(kernel, span.basis, span.origin, data.classes, by_class, options.device)
-        if data.scan is None:
-            equations = _sum_series(data, anchors, span.coordinates, sums, options)
-        else:
-            equations = _sum_scan(data.scan, sums, options)
-        ridge = equations.solve(penalty)
-    intercept = ridge.intercept - span.origin @ ridge.slope
-    return kernel.combined(span.basis @ ridge.slope, intercept), ridge.report
+        equations = _sum_scan(data.scan, sums, options)
+    ridge = equations.solve(penalty)
+    return model.combined(ridge.slope, ridge.intercept), ridge.report
 
 
 def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) -> FloatArray:
@@ -359,11 +363,12 @@ def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Adds series to normal equations for coordinates in the span of the anchors."""
+    """Adds series to normal equations.
 
-    kernel: LinearModel
-    basis: FloatArray
-    origin: FloatArray
+    The outputs of `model` are their coordinates in the span of the anchors.
+    """
+
+    model: LinearModel
     classes: AnyArray
     class_weights: FloatArray
     device: str
@@ -373,12 +378,11 @@ class _Sums:
         return _BATCH if self.device == "cpu" else _GPU_BATCH
 
     def coordinates(self, series: SeriesBatch, n_jobs: int | None = 1) -> FloatArray:
-        values = self.kernel.decide(series, Resources(self.device, n_jobs))
-        return np.asarray(matmul(values, self.basis) - self.origin)
+        return self.model.decide(series, Resources(self.device, n_jobs))
 
     def start(self) -> NormalEquations:
         n = len(self.classes)
-        return NormalEquations(len(self.origin), 1 if n == 2 else n)
+        return NormalEquations(len(self.model.intercept), 1 if n == 2 else n)
 
     def add(
         self,
