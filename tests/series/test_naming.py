@@ -58,11 +58,6 @@ def test_a_frame_gives_names_and_times(frame):
     np.testing.assert_array_equal(batch[at : at + 1].times, 0.5 * np.arange(6))
 
 
-def test_the_index_of_sktime_gives_names(frame):
-    indexed = frame.set_index(["recording_id", "seconds"])
-    assert slts.as_series(indexed).series_names == ("recording 17", "recording 18")
-
-
 def test_dates_stay_dates(frame):
     frame["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(frame.seconds, unit="s")
     batch = slts.as_series(frame, id="recording_id", time="when", channels=["x", "y"])

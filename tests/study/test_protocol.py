@@ -194,7 +194,7 @@ def test_the_map_of_the_package_names_every_module():
 
 def test_the_study_uses_public_names_of_slts_only():
     for path in sources():
-        if path.name == "bounds.py":
+        if path.name in ("bounds.py", "originals.py"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("slts"):

@@ -122,8 +122,6 @@ def _predict(
             columns |= {"set_size": label_sets.sizes.tolist(), "set_flag": label_sets.flags}
         rows = zip(*columns.values(), strict=True)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
-    for one in batch.unusable:
-        records.insert(one.position, {"id": one.id, "prediction": None, "error": one.reason})
     for number, record in enumerate(records, start=first):
         if record["id"] is None:
             record["id"] = number
