@@ -112,7 +112,7 @@ def test_series_are_channels_first_views(batch):
         (np.zeros((3, 2)), [0, 3], "ab", "channel_names"),
         ([[0.0], [np.nan]], [0, 1, 2], None, "series 1 is NaN"),
         ([[0.0], [-np.inf]], [0, 2], ["a"], r"series 0, step 1, channel 0 \('a'\) is -inf"),
-        ([["a"]], [0, 1], None, "values holds the string"),
+        ([["a"]], [0, 1], None, "values holds the text"),
     ],
 )
 def test_invalid_parts_are_errors(values, offsets, names, message):

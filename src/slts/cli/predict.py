@@ -119,7 +119,10 @@ def _predict(
         if sets is not None and alpha is not None:
             label_sets = sets.from_decisions(outputs.decisions, alpha)
             columns["set"] = [row.tolist() for row in label_sets.labels]
-            columns |= {"set_size": label_sets.sizes.tolist(), "set_flag": label_sets.flags}
+            columns |= {
+                "set_size": label_sets.sizes.tolist(),
+                "set_flag": label_sets.flags.tolist(),
+            }
         rows = zip(*columns.values(), strict=True)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
     for number, record in enumerate(records, start=first):

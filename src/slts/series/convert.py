@@ -229,7 +229,7 @@ def from_array(X: Any, layout: Layout) -> SeriesBatch:
             f"(channels, time), a 3-D array (n, channels, time), a 2-D array (n, time), or a data "
             f"frame. For files and Dask collections use slts.scan_series, for a scan X.read()"
         )
-    if getattr(X, "dtype", None) == object and X.ndim == 1:
+    if getattr(X, "ndim", 0) == 1 and X.dtype == object:
         return from_list(X, layout)
     array = as_numbers(X, "X")
     axes = "(n, time, channels)" if layout == "time_first" else "(n, channels, time)"
