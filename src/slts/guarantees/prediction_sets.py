@@ -60,7 +60,7 @@ class LabelSets:
     @property
     def flags(self) -> AnyArray:
         """Whether each set is "empty", has a "single" class or "several"."""
-        return np.asarray(FLAGS)[np.minimum(self.sizes, 2)]
+        return np.array(FLAGS).take(np.minimum(self.sizes, 2))
 
     def __repr__(self) -> str:
         """Count the sets by their flags."""
