@@ -23,25 +23,37 @@ def lengths_of(batch):
 # -- what is accepted
 
 
-def test_a_batch_is_returned_as_it_is():
-    batch = as_series(np.zeros((2, 3)))
+class Tensor:
+    """Something with the interface of an array."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.stack([SERIES[0], SERIES[0]])
+
+
+SERIES = [np.arange(6.0).reshape(2, 3), np.arange(8.0).reshape(2, 4)]
+OBJECTS = np.empty(2, dtype=object)
+OBJECTS[:] = SERIES
+
+
+@pytest.mark.parametrize(
+    ("X", "layout", "expected"),
+    [
+        (SERIES, None, SERIES),
+        (tuple(SERIES), None, SERIES),
+        ([x.tolist() for x in SERIES], None, SERIES),
+        (OBJECTS, None, SERIES),
+        ([x.T for x in SERIES], "time_first", SERIES),
+        ([[1, 2, 3], np.array([4.0])], "channels_first", [[[1, 2, 3]], [[4]]]),
+        ([[1, 2, 3], np.array([4.0])], "time_first", [[[1, 2, 3]], [[4]]]),
+        (Tensor(), None, [SERIES[0]] * 2),
+        (np.ma.masked_invalid(np.ones((1, 2))), None, [[[1, 1]]]),
+    ],
+)
+def test_lists_and_arrays_of_many_kinds_are_understood(X, layout, expected):
+    batch = as_series(X, layout=layout)
     assert as_series(batch) is batch
-
-
-def test_lists_hold_channels_by_time_or_time_by_channels():
-    x, y = np.arange(6.0).reshape(2, 3), np.arange(8.0).reshape(2, 4)
-    batches = [as_series(X) for X in ([x, y], (x, y), [x.tolist(), y.tolist()])]
-    for batch in (*batches, as_series([x.T, y.T], layout="time_first")):
-        assert lengths_of(batch) == [3, 4]
-        np.testing.assert_array_equal(batch[0], x)
-        np.testing.assert_array_equal(batch[1], y)
-
-
-def test_one_dimensional_series_are_univariate():
-    for layout in ("channels_first", "time_first"):
-        batch = as_series([[1, 2, 3], np.array([4.0])], layout=layout)
-        assert lengths_of(batch) == [3, 1]
-        assert batch.n_channels == 1
+    for x, same in zip(batch, expected, strict=True):
+        np.testing.assert_array_equal(x, same)
 
 
 def some_arrays(n_dims):
@@ -55,6 +67,10 @@ def test_arrays_equal_the_list_of_their_items(X, flat):
     assert batch == as_series(list(X), layout="channels_first")
     assert as_series(X, layout="time_first") == as_series(list(X), layout="time_first")
     assert batch == as_series(X.transpose(0, 2, 1), layout="time_first")
+    # Arrays are not copied when their layout fits.
+    shared = as_series(X, layout="time_first").values
+    assert np.shares_memory(shared, X)
+    assert X.flags.writeable
     assert as_series(flat) == as_series(list(flat)) == as_series(flat[:, None, :])
     assert as_series(flat, layout="time_first") == as_series(flat)
 
@@ -88,20 +104,6 @@ def test_a_pair_of_series_and_labels_must_be_unpacked(kind):
 
 
 @pytest.mark.parametrize(
-    ("X", "layout"),
-    [
-        (np.zeros((3, 4)), "channels_first"),
-        (np.zeros((3, 1, 4)), "channels_first"),
-        (np.zeros((3, 4, 2)), "time_first"),
-    ],
-)
-def test_arrays_are_not_copied_when_their_layout_fits(X, layout):
-    batch = as_series(X, layout=layout)
-    assert np.shares_memory(batch.values, X)
-    assert X.flags.writeable
-
-
-@pytest.mark.parametrize(
     "dtype", [bool, np.int8, np.uint64, np.float16, np.longdouble, ">f8", object]
 )
 def test_all_real_dtypes_become_float64(dtype):
@@ -110,27 +112,6 @@ def test_all_real_dtypes_become_float64(dtype):
         batch = as_series(data)
         assert batch.values.dtype == np.dtype(np.float64)
         np.testing.assert_array_equal(batch.values.ravel(), [0, 1, 1, 1])
-
-
-def test_object_arrays_may_hold_series():
-    X = np.empty(2, dtype=object)
-    for series, lengths in (([np.zeros((2, 3)), np.zeros((2, 5))], [3, 5]), (["0", [1]], None)):
-        X[:] = series
-        if lengths is None:
-            with pytest.raises(DataError, match="series 0"):
-                as_series(X)
-        else:
-            assert lengths_of(as_series(X)) == lengths
-
-
-def test_anything_with_an_array_interface_is_an_array():
-    class Tensor:
-        def __array__(self, dtype=None, copy=None):
-            return np.zeros((2, 3, 4))
-
-    assert lengths_of(as_series(Tensor())) == [4, 4]
-    masked = np.ma.masked_invalid(np.zeros((2, 3)))
-    assert as_series(masked) == as_series(np.zeros((2, 3)))
 
 
 # -- padding
@@ -206,14 +187,6 @@ def test_gaps_can_be_interpolated():
         np.testing.assert_array_equal(as_series(same, missing="interpolate")[0], filled)
 
 
-def test_complete_series_pass_all_settings_of_missing():
-    X = np.ones((2, 3))
-    for missing in ("error", "interpolate"):
-        assert as_series(X, missing=missing) == as_series(X, missing="ignore")
-    with pytest.raises(DataError, match=r"missing must be .*'interpolate'.*, got 'drop'"):
-        as_series(X, missing="drop")
-
-
 # -- aeon
 
 
@@ -242,6 +215,7 @@ TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
         (RAGGED, r"series 3 has 5 channels, expected 12 \(as series 0\)"),
         (TRANSPOSED, r"series 1 has 9 channels, expected 7 .*layout="),
         ([np.zeros(4), np.zeros((2, 4))], "series 1 has 2 channels, expected 1"),
+        (np.array(["0", [1]], dtype=object), "series 0 holds the text '0'"),
         (with_value(np.inf), "series 2, step 7, channel 1 is inf"),
         (with_value(-np.inf), "series 2, step 7, channel 1 is -inf"),
         (np.array([[1.0, None], [None, None]], dtype=object), "series 1 is NaN throughout"),
@@ -294,14 +268,15 @@ def test_other_types_raise_type_error(X, message):
         as_series(X)
 
 
-def test_layouts_are_checked():
-    with pytest.raises(DataError, match=r"layout must be .* got 'F'"):
-        as_series(np.zeros((2, 3)), layout="F")
-    with pytest.raises(DataError, match=r"not \(time, channels\), pass layout="):
-        as_series([np.zeros((2, 7)), np.zeros((2, 9))], layout="time_first")
-
-
-@pytest.mark.parametrize("option", ["id", "time", "channels", "label"])
-def test_column_names_need_a_frame(option):
-    with pytest.raises(DataError, match=f"{option}= names a column .* got ndarray"):
-        as_series(np.zeros((2, 3)), **{option: "a"})
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({name: "a"}, f"{name}= names a column .* got ndarray")
+          for name in ("id", "time", "channels", "label")),
+        ({"layout": "F"}, "layout must be .* got 'F'"),
+        ({"missing": "drop"}, "missing must be .*'interpolate'.*, got 'drop'"),
+    ],
+)  # fmt: skip
+def test_parameters_are_checked(options, message):
+    with pytest.raises(DataError, match=message):
+        as_series(np.zeros((2, 3)), **options)

@@ -26,8 +26,12 @@ def test_batches_of_one_source_are_joined():
     assert whole.notes == ("sorted", "cut")
     assert whole.name == "table"
     assert join(parts[:1]) is parts[0]
+    some = whole[1:]
+    assert (some.labels.tolist(), some.ids.tolist()) == ([1, 0, 1, 0], [1, 2, 3, 4])
+    assert some.groups.tolist() == [0, 1, 1, 2]
     unlabelled = join([parts[0], Dataset(parts[1].series)])
-    assert (unlabelled.labels, unlabelled.ids, unlabelled.groups) == (None, None, None)
+    for one in (unlabelled, unlabelled[1:]):
+        assert (one.labels, one.ids, one.groups) == (None, None, None)
     with pytest.raises(DataError, match="no series"):
         join([])
 

@@ -60,12 +60,11 @@ def test_series_come_in_order_of_appearance_and_sorted_by_time(make):
     batch = as_series(make(long_data()), id="who", channels=["u"])
     np.testing.assert_array_equal(batch[0], [[1, 3, 5]])
     np.testing.assert_array_equal(batch[1], [[2, 4]])
-
-
-def test_channels_are_taken_in_the_order_given(make):
-    frame = make(long_data())
-    assert as_series(frame, id="who", channels=["v", "u"]).channel_names == ("v", "u")
-    assert as_series(frame, id="who", channels="v").channel_names == ("v",)
+    # Identifiers may be of any type, and booleans are channels, in the order given.
+    data = long_data() | {"who": [5, 3, 5, 3, 5], "on": [True, False, True, True, False]}
+    batch = as_series(make(data), id="who", time="when", channels=["on", "u"])
+    assert batch.channel_names == ("on", "u")
+    np.testing.assert_array_equal(batch[0], [[1, 1, 0], [3, 1, 5]])
 
 
 @pytest.mark.parametrize("labels", [["yes", "no"], [7, 8]])
@@ -92,20 +91,6 @@ def test_labels_are_one_per_series_and_no_channel(make, labels):
 def test_time_may_be_anything_that_sorts(make, times):
     batch = as_series(make(long_data() | {"when": times}), id="who", time="when", channels="u")
     np.testing.assert_array_equal(batch.values.ravel(), [3, 1, 5, 2, 4])
-
-
-@pytest.mark.parametrize("ids", [[5, 3, 5, 3, 5], [True, False, True, False, True]])
-def test_id_may_be_any_type(make, ids):
-    batch = as_series(make(long_data() | {"who": ids}), id="who", channels="u")
-    assert batch.lengths.tolist() == [3, 2]
-
-
-def test_boolean_columns_are_channels(make):
-    data = long_data() | {"on": [True, False, True, True, False]}
-    batch = as_series(make(data), id="who")
-    assert batch.channel_names == ("when", "u", "v", "on")
-    np.testing.assert_array_equal(batch[0][3], [1, 1, 0])
-    np.testing.assert_array_equal(as_series(make(data), id="who", channels=["on"])[0], [[1, 1, 0]])
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=1, unique=True))
@@ -156,14 +141,6 @@ def test_long_frames_that_cannot_be_used_are_explained(change, options, message)
         as_series(pd.DataFrame(long_data() | change), **{"id": "who"} | options)
 
 
-def test_frames_without_rows_or_numbers_are_explained():
-    empty = pd.DataFrame({"who": pd.Series([], dtype="int64").to_numpy(), "u": np.empty(0)})
-    words = pd.DataFrame({"who": [1, 2], "word": ["a", "b"]})
-    for frame, message in ((empty, r"0 sample\(s\)"), (words, "no numeric column left")):
-        with pytest.raises(DataError, match=message):
-            as_series(frame, id="who")
-
-
 def test_frames_that_are_no_tables_are_explained():
     frame = pd.DataFrame({"i": [1, 1], "t": pd.Series([1, "a"], dtype=object), "x": [0.0, 1.0]})
     with pytest.raises(DataError, match=r"values have several types.*column t"):
@@ -172,11 +149,22 @@ def test_frames_that_are_no_tables_are_explained():
         as_series(pd.DataFrame([[1, 2.0, 3.0]], columns=["i", "x", "x"]), id="i")
 
 
-def test_rows_and_identifiers_must_be_clear():
-    with pytest.raises(DataError, match=r"LazyFrame has no rows yet: collect\(\)"):
-        as_series(pl.DataFrame(long_data()).lazy(), id="who")
-    with pytest.raises(DataError, match=r"which column identifies the series.*\(id=\)"):
-        as_series(pd.DataFrame(long_data()))
+WIDE = {"id": ["a", "b"], **{f"x{k}": [0.5, 1.5] for k in range(9)}}
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (pd.DataFrame({"who": np.empty(0, int), "u": np.empty(0)}), {"id": "who"}, "0 sample"),
+        (pd.DataFrame({"who": [1], "w": ["a"]}), {"id": "who"}, "no numeric column left"),
+        (pl.DataFrame(long_data()).lazy(), {"id": "who"}, r"LazyFrame has no rows yet: collect"),
+        (pd.DataFrame(long_data()), {}, r"which column identifies the series.*\(id=\)"),
+        (pd.DataFrame(WIDE), {}, r"every row .* is one series: use slts\.scan_series"),
+    ],
+)
+def test_other_frames_are_explained(frame, options, message):
+    with pytest.raises(DataError, match=message):
+        as_series(frame, **options)
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):
@@ -239,21 +227,14 @@ def test_columns_are_guessed_as_for_files_and_a_warning_names_them(library):
     with pytest.warns(UserWarning, match="id=recording, time=time_s, label=gait, channels=on,x"):
         again, labels = as_series(convert(shuffled), id="recording", label="gait")
     assert again == batch
-    assert labels.tolist() == [["run", "walk"][int(name[1]) % 2] for name in names]
-
-
-def test_columns_that_are_named_give_no_warning():
-    _, shuffled = recordings()
-    batch = as_series(shuffled, id="recording", time="time_s", channels=["on", "x"])
-    kept = shuffled.drop(columns="subject")
-    assert as_series(kept, id="recording", time="time_s") == batch
-
-
-def test_identifiers_may_be_in_the_index_of_a_frame():
-    _, shuffled = recordings()
+    indexed = shuffled.set_index("recording")
     with pytest.warns(UserWarning, match="id=recording, time=time_s"):
-        batch = as_series(shuffled.set_index("recording"))
-    assert len(batch) == 6
+        assert as_series(indexed) == batch
+    # Columns that are named give no warning.
+    columns = {"id": "recording", "time": "time_s"}
+    assert as_series(shuffled, **columns, channels=["on", "x"]) == batch
+    assert as_series(shuffled.drop(columns="subject"), **columns) == batch
+    assert labels.tolist() == [["run", "walk"][int(name[1]) % 2] for name in names]
 
 
 def test_text_times_are_not_sorted_as_text(make):
@@ -262,12 +243,6 @@ def test_text_times_are_not_sorted_as_text(make):
     np.testing.assert_array_equal(batch.values.ravel(), [3, 1, 5, 4, 2])
     with pytest.raises(DataError, match=r"'when' \(time\) holds text such as 'soon', expected"):
         as_series(make(long_data() | {"when": ["soon"] * 5}), id="who", time="when", channels="u")
-
-
-def test_a_frame_with_one_series_per_row_is_explained():
-    frame = pd.DataFrame({"id": ["a", "b"], **{f"x{k}": [0.5, 1.5] for k in range(9)}})
-    with pytest.raises(DataError, match=r"every row .* is one series: use slts.scan_series\(X\)"):
-        as_series(frame)
 
 
 def test_later_rows_that_contradict_the_guess_are_an_error(monkeypatch):

@@ -427,9 +427,7 @@ def as_numbers(x: object, where: str) -> AnyArray:
         )
     text = next((v for v in array.flat if isinstance(v, str | bytes)), None)
     if text is not None:
-        raise DataError(
-            f"{where} holds the string {str(text)!r}, expected numbers: convert it first"
-        )
+        raise DataError(f"{where} holds the text {str(text)!r}, expected numbers: convert it first")
     if array.dtype.kind != "O":
         raise DataError(f"{where} has dtype {array.dtype}, expected numbers: convert it first")
     try:
