@@ -127,20 +127,14 @@ def test_choices_leave_one_data_set_out(tables):
     assert tables["choices"]["means"]["local"] == pytest.approx(69.0)
 
 
-def test_choices_alone_are_reported():
-    selection = parse_only("choices", ACCURACY_WORDS)
-    results = {key: value for key, value in made_up().items() if key.startswith("choice")}
-    found = collect(results, FULL, selection)
-    assert found["choices"]["datasets"] == list(SETS)
-    assert "cross-validation inside their training sets" in to_markdown(build(found, RUN, []))
-
-
 def test_what_is_incomplete_or_not_selected_does_not_show():
     results = {key: value for key, value in made_up().items() if key.startswith("choice/auslan")}
     assert collect(results, FULL, EVERYTHING)["choices"] == {}
     found = collect(made_up(), FULL, parse_only("auslan,local,slts", ACCURACY_WORDS))
     assert found["datasets"] == ["auslan"]
     assert [one["method"] for one in found["accuracy"]] == ["local", "slts"]
+    found = collect(results, FULL, parse_only("choices", ACCURACY_WORDS))
+    assert found["choices"] == {}
     found = collect({}, FULL, EVERYTHING)
     assert not [block for block in build(found, RUN, []) if isinstance(block, Grid)]
 
