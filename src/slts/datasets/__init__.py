@@ -6,7 +6,7 @@ ts_format         `read_ts`: text of the UEA and UCR archives
 
 from __future__ import annotations
 
-from slts.datasets.japanese_vowels import NAMES, TITLE, load
+from slts.datasets.japanese_vowels import load
 from slts.datasets.ts_format import read_ts
 
-__all__ = ["NAMES", "TITLE", "load", "read_ts"]
+__all__ = ["load", "read_ts"]

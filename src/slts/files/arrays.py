@@ -13,7 +13,7 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.columns import RequestedColumns
-from slts.datasets import TITLE, load
+from slts.datasets.japanese_vowels import TITLE, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
 from slts.files.paths import base_suffix

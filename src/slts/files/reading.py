@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from slts.columns import Columns, ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
-from slts.datasets import NAMES
+from slts.datasets.japanese_vowels import NAMES
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrays import DAMAGED, WholePart
