@@ -30,10 +30,10 @@ BATCHES = {
     "infinity": ([GOOD, broken(-np.inf)], "series 1, step 4, channel 1 is -inf"),
     "mixed channels": ([GOOD, np.ones((4, 9))], "series 1 has 4 channels, expected 2"),
     "a 3-D series": ([GOOD, np.ones((2, 2, 2))], "series 1 has 3 dimensions"),
-    "a number as series": ([GOOD, 3.0], "series 1 is a single number"),
+    "a number as series": ([GOOD, 3.0], "series 1 has 0 dimensions"),
     "a 4-D array": (np.ones((2, 2, 2, 2)), "4 dimension"),
     "a 1-D array": (np.ones(4), "1 dimension"),
-    "strings": (["abc", "de"], "series 0 has dtype"),
+    "strings": (["abc", "de"], "series 0 holds the text"),
     "one string": ("abc", "is of type str"),
     "ragged channels": ([GOOD, [[1.0, 2.0], [1.0]]], "series 1 is not rectangular"),
 }
@@ -43,8 +43,8 @@ ONE_SERIES = {
     "NaN": (np.full((2, 3), np.nan), "series 0 is NaN throughout"),
     "infinity": (broken(np.inf), "step 4, channel 1 is inf"),
     "three axes": (np.ones((2, 2, 2)), "3 dimensions"),
-    "a number": (3.0, "single number"),
-    "a string": ("abc", "dtype"),
+    "a number": (3.0, "0 dimensions"),
+    "a string": ("abc", "holds the text"),
     "ragged": ([[1.0, 2.0], [1.0]], "not rectangular"),
 }
 

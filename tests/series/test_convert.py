@@ -228,7 +228,7 @@ TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
         (np.empty((2, 3, 0)), r"0 feature\(s\) \(shape=\(2, 3, 0\)\)"),
         ([np.zeros((2, 3)), np.zeros((2, 0))], "series 1 has 0 steps"),
         ([np.zeros((2, 3)), []], "series 1 has 0 steps"),
-        ([np.zeros((0, 3))], "series 0 has 3 steps and 0 channels"),
+        ([np.zeros((0, 3))], "series 0 has 0 channels"),
         ([np.zeros((2, 3)), np.zeros((1, 2, 3))], "series 1 has 3 dimensions"),
         ([1.0, 2.0], r"series 0 has 0 dimensions.*Reshape your data"),
         (np.zeros(3), r"X has 1 dimension\(s\) .*Reshape your data"),

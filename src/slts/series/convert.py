@@ -183,9 +183,10 @@ def from_list(series: Iterable[object], layout: Layout) -> SeriesBatch:
     n_channels = blocks[0].shape[1]
     for index, block in enumerate(blocks):
         if block.size == 0:
+            what = "steps" if len(block) == 0 else "channels"
             raise DataError(
-                f"series {index} has {block.shape[0]} steps and {block.shape[1]} channels: every "
-                f"series needs at least one of each. Leave it out, and its label too"
+                f"series {index} has 0 {what}: every series needs at least one step and one "
+                f"channel. Leave it out, and its label too"
             )
         if block.shape[1] != n_channels:
             raise DataError(
