@@ -116,10 +116,10 @@ def _read_part(folder: Folder, part: str) -> tuple[SeriesBatch, AnyArray]:
     else:
         # The file has no labels: its series are sorted by speaker.
         series, labels = read_blocks(text, str(file)), np.repeat(_SPEAKERS, _COUNTS[part])
-    found = () if labels is None else tuple(int(np.sum(labels == s)) for s in _SPEAKERS)
-    if labels is None or found != _COUNTS[part] or len(series) != len(labels):
+    counts = () if labels is None else tuple(int(np.sum(labels == s)) for s in _SPEAKERS)
+    if labels is None or counts != _COUNTS[part] or len(series) != len(labels):
         raise DataError(
-            f"{file} is not {TITLE} as published: it has {len(series)} series, {found} of the "
+            f"{file} is not {TITLE} as published: it has {len(series)} series, {counts} of the "
             f"speakers, expected {sum(_COUNTS[part])}, {_COUNTS[part]}"
         )
     batch = as_series(series, layout="channels_first", missing="error")

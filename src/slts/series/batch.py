@@ -504,13 +504,13 @@ def _checked_series_names(ids: Sequence[object] | AnyArray, offsets: IntArray) -
 def _checked_times(times: object, n_steps: int) -> AnyArray:
     """Return times as float64 or datetime64, or raise `DataError`."""
     array = np.asarray(times)
-    found = plain_times(array) if array.shape == (n_steps,) else None
-    if found is None or not np.isfinite(found).all():
+    checked = plain_times(array) if array.shape == (n_steps,) else None
+    if checked is None or not np.isfinite(checked).all():
         raise DataError(
             f"times must be {n_steps} finite numbers or dates, one per step, got shape "
             f"{array.shape} and dtype {array.dtype}"
         )
-    return found
+    return checked
 
 
 def _checked_offsets(offsets: object, n_steps: int) -> IntArray:
