@@ -25,7 +25,12 @@ from study.paper import ROBOT_TASKS, TABLE_1
 
 LabelledBatch = tuple[slts.SeriesBatch, npt.NDArray[Any]]
 
-PAGE = "https://archive.ics.uci.edu"
+_PAGE = "https://archive.ics.uci.edu/dataset/"
+_PAGES = {
+    "arabic_digits": "195/spoken+arabic+digit",
+    "auslan": "115/australian+sign+language+signs+high+quality",
+    "robot_failures": "138/robot+execution+failures",
+}
 N_TRAIN = {"japanese_vowels": 270, "arabic_digits": 6600}
 ALL_SIGNS, SAMPLES_PER_SIGN = 95, 27
 
@@ -62,7 +67,8 @@ def load(name: str, split: str | None = None, *, n_signs: int = 25) -> LabelledB
     """
     if name == "japanese_vowels":
         return slts.datasets.load(name, split)
-    if name not in TABLE_1 or (split is not None and name not in N_TRAIN):
+    splits = (None, *_DIGITS) if name in N_TRAIN else (None,)
+    if name not in TABLE_1 or split not in splits:
         raise slts.DataError(f"there is no data set {name!r} with a part {split!r}")
     if name == "arabic_digits":
         return _read_digits([split] if split else list(_DIGITS))
@@ -72,11 +78,12 @@ def load(name: str, split: str | None = None, *, n_signs: int = 25) -> LabelledB
 
 
 def _archive(name: str) -> zipfile.ZipFile:
-    path = Path(os.environ.get("SLTS_DATA", "")) / f"{name}.zip"
-    if not os.environ.get("SLTS_DATA") or not path.is_file():
+    folder = os.environ.get("SLTS_DATA")
+    path = Path(folder or "") / f"{name}.zip"
+    if not folder or not path.is_file():
         raise FileNotFoundError(
-            f"{name}.zip is not on this machine: download the data set from {PAGE} and set "
-            f"SLTS_DATA to its folder"
+            f"{name}.zip is not on this machine: download it from {_PAGE}{_PAGES[name]}, save it "
+            f"under this name, and set SLTS_DATA to its folder"
         )
     return zipfile.ZipFile(path)
 
