@@ -20,10 +20,10 @@ test: $(VENV)/.dev  ## run the tests; FAST=1 skips the slow ones (set SLTS_DATA 
 	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter-out 0,$(FAST)),-m "not slow")
 
 fuzz: $(VENV)/.dev  ## run random cases for FUZZ_SECONDS=300 and report those that end without a clear error
-	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300)
+	$(BIN)/python -m tools.fuzz --seconds $(or $(FUZZ_SECONDS),300)
 
 mutants: $(VENV)/.dev  ## change the sources at random, and count the changes that no test detects (SEED=1 COUNT=150)
-	$(BIN)/python -m tests.mutation --seed $(or $(SEED),1) --count $(or $(COUNT),150)
+	$(BIN)/python -m tools.mutation --seed $(or $(SEED),1) --count $(or $(COUNT),150)
 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/ruff check .

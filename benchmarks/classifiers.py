@@ -1,6 +1,6 @@
 """Fit and predict time of our classifiers and of aeon's MiniRocketClassifier, in one run.
 
-Arabic digits where `slts.datasets` finds them, else Japanese Vowels; or data of many classes: the
+Arabic digits if `$SLTS_DATA` has them, else Japanese Vowels; or data of many classes: the
 95 signs of Auslan, or 50 synthetic classes. MiniRocket needs series of equal length: padding with
 zeros is not timed. Each classifier first runs on some of the series, which leaves compilation out.
 "processor" is the time of all threads in fit and predict, which depends little on other load.
@@ -21,6 +21,7 @@ from inputs import padded, paper_data, waves
 from measure import describe_machine, load, usable_cores, write_json
 
 import slts
+from study import originals
 
 _DATA = ("paper", "auslan", "synthetic")
 _SIGNS = 95
@@ -38,7 +39,7 @@ def data(name: str) -> tuple[str, tuple[Any, Any], tuple[Any, Any]]:
         sets = [waves(np.random.default_rng(k), sizes, n_classes * per_class) for k in (1, 2)]
         train, test = [(slts.as_series(X), y) for X, y in sets]
         return f"{n_classes} synthetic classes", train, test
-    X, y = slts.datasets.load(name, n_classes=_SIGNS)
+    X, y = originals.load(name, n_signs=_SIGNS)
     # Every second series of a class.
     place = np.zeros(len(y), dtype=int)
     for c in np.unique(y):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import slts
+
+# The benchmarks are scripts, which find only modules of their own folder.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from study import originals
 
 N_CLASSES = 5
 _SERIES_PER_WRITE, _ROWS_PER_GROUP = 5_000, 150_001
@@ -19,7 +25,7 @@ def paper_data() -> tuple[str, tuple[slts.SeriesBatch, Any], tuple[slts.SeriesBa
     """Return name, training and test data: Arabic digits, or Japanese Vowels without them."""
     for name in ("arabic_digits", "japanese_vowels"):
         try:
-            return name, slts.datasets.load(name, "train"), slts.datasets.load(name, "test")
+            return name, originals.load(name, "train"), originals.load(name, "test")
         except FileNotFoundError:
             continue
     raise SystemExit("Set SLTS_DATA to a folder with the data, or install aeon.")

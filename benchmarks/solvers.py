@@ -1,6 +1,6 @@
 """Time of the two solvers and of HiGHS and LIBLINEAR on the same problems, agreement asserted.
 
-Arabic digits where `slts.datasets` finds them (4620 series and 100 landmarks, as in the paper's
+Arabic digits if `$SLTS_DATA` has them (4620 series and 100 landmarks, as in the paper's
 tuning), else Japanese Vowels.
 
     python benchmarks/solvers.py --classes 0 3 7 --json bench-output/solvers.json

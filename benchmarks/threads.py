@@ -1,6 +1,6 @@
 """Fit and predict time of the classifiers by threads, and on a GPU, in one run.
 
-Arabic digits where `slts.datasets` finds them, else Japanese Vowels. Each classifier first runs on
+Arabic digits if `$SLTS_DATA` has them, else Japanese Vowels. Each classifier first runs on
 some of the series, which leaves compilation out. Every run must give the labels of the first.
 
     python benchmarks/threads.py --threads 1 4 16 --gpu

@@ -7,6 +7,7 @@ __main__.py        the command line; a study from its plan to its files
 protocol.py        what is varied, and the units of work that follow from it
 methods.py         the compared methods, and the adapters that build their models
 cues.py            synthetic families whose classes differ in one property only
+originals.py       the paper's data sets, from the archives of UCI
 problems.py        data sets, and which series a method trains, tunes and tests on
 work.py            from a unit to its result
 runner.py          units in processes; the file of results
@@ -22,5 +23,5 @@ figures.py         the figures of both studies
 markdown.py        documents as Markdown
 bounds.py          bounds from training series for docs/bounds.md; a command of its own
 
-Only public names of `slts` are used, except in bounds.py.
+Only public names of `slts` are used, except in bounds.py and originals.py.
 """

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
 import slts
+from study import originals
 from study.cues import make_cue
 from study.protocol import SYNTHETIC, UNIVARIATE, Protocol, seed_of
 
@@ -38,11 +39,11 @@ Loader = Callable[[str], LabelledSeries]
 
 
 def load_published(name: str) -> LabelledSeries:
-    """Load a data set of the paper by its name in `slts.datasets`, or one that aeon has."""
+    """Load a data set of the paper, or one that aeon has."""
     if name in UNIVARIATE:
         return _load_univariate(UNIVARIATE[name])
-    batch, labels = slts.datasets.load(name)
-    return LabelledSeries(batch, labels, slts.datasets.info(name).n_train)
+    batch, labels = originals.load(name)
+    return LabelledSeries(batch, labels, originals.N_TRAIN.get(name))
 
 
 def _load_univariate(name: str) -> LabelledSeries:

@@ -52,10 +52,11 @@ FAST_NOTE = (
     "accuracies say little about the methods."
 )
 DATASETS = (
-    "All data sets are multivariate time series from the UCI repository. Auslan has 95 signs. The "
-    "study uses the first 25 in alphabetical order, ignoring case. The five tasks of Robot "
-    "execution failures, LP1 to LP5, are separate problems. Every row (one step of a series) is "
-    "scaled to unit norm."
+    "All data sets are multivariate time series from the UCI repository. Their archives are read "
+    "from the folder `SLTS_DATA`: `japanese_vowels.zip`, `arabic_digits.zip`, `auslan.zip` and "
+    "`robot_failures.zip`. Auslan has 95 signs. The study uses the first 25 in alphabetical order, "
+    "ignoring case. The five tasks of Robot execution failures, LP1 to LP5, are separate problems. "
+    "Every row (one step of a series) is scaled to unit norm."
 )
 ALIGNMENT = (
     "Two series are aligned by the path through the grid of their steps with the largest sum of "

@@ -84,6 +84,15 @@ def scan_of(*parts, kind=SeriesScan):
     return kind("scan", parts=named)
 
 
+def write_ts(path, X, y):
+    """Write series and labels as a `.ts` file."""
+    lines = ["@classLabel true " + " ".join(map(str, np.unique(y))), "@data"]
+    for x, label in zip(X, y, strict=True):
+        channels = (",".join(map(repr, channel)) for channel in np.asarray(x).tolist())
+        lines.append(":".join((*channels, str(label))))
+    path.write_text("\n".join(lines) + "\n")
+
+
 def long_table(series, labels, ids=None, **columns):
     """One row per step; series are numbered unless they have identifiers.
 

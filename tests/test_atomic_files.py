@@ -117,23 +117,6 @@ def test_names_can_be_as_long_as_the_system_allows(name, tmp_path):
     assert os.listdir(tmp_path) == [name]
 
 
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        write_atomically(tmp_path / "nowhere" / "m.slts", b"new")
-
-
-def test_a_folder_is_not_replaced(tmp_path):
-    (tmp_path / "m.slts").mkdir()
-    with pytest.raises(IsADirectoryError):
-        write_atomically(tmp_path / "m.slts", b"new")
-
-
-def test_a_relative_name_is_enough(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_atomically("m.slts", b"new")
-    assert (tmp_path / "m.slts").read_bytes() == b"new"
-
-
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG])
 def test_a_full_disk_names_the_file(old, code):
     with (
@@ -144,3 +127,14 @@ def test_a_full_disk_names_the_file(old, code):
     assert (caught.value.errno, caught.value.filename) == (code, str(old))
     assert old.read_bytes() == b"the old file"
     assert os.listdir(old.parent) == [old.name]
+
+
+def test_folders_and_relative_names(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        write_atomically(tmp_path / "nowhere" / "m.slts", b"new")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path / "folder", b"new")
+    monkeypatch.chdir(tmp_path)
+    write_atomically("m.slts", b"new")
+    assert (tmp_path / "m.slts").read_bytes() == b"new"

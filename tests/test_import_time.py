@@ -10,24 +10,9 @@ import pytest
 import slts
 
 HEAVY = [
-    "aeon",
-    "cupy",
-    "dask",
-    "distributed",
-    "IPython",
-    "matplotlib",
-    "narwhals",
-    "numba",
-    "pandas",
-    "polars",
-    "pooch",
-    "pyarrow",
-    "requests",
-    "rich",
-    "safetensors",
-    "sktime",
-    "tqdm",
-]
+    "aeon", "cupy", "dask", "distributed", "IPython", "matplotlib", "narwhals", "numba", "pandas",
+    "polars", "pooch", "pyarrow", "rich", "safetensors", "sktime", "tqdm",
+]  # fmt: skip
 NEVER_BY_SCIKIT_LEARN = ["aeon", "dask", "distributed", "matplotlib", "numba", "polars", "sktime"]
 # scikit-learn may import some of these where they are installed, so sys.modules alone cannot tell.
 PROGRAM = f"""

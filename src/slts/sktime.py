@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from slts.estimators import OneNNClassifier, SLTSClassifier
 from slts.estimators.adapter import AdaptedClassifier
 from slts.extras import import_extra
+from slts.series import SeriesBatch, as_series
 
 __all__ = ["SktimeClassifier"]
 
@@ -52,6 +53,13 @@ class SktimeClassifier(AdaptedClassifier, _BaseClassifier):  # type: ignore[misc
         "capability:predict_proba": True,
         "capability:categorical_in_X": False,
     }
+
+    def _series(self, X: Any) -> SeriesBatch:
+        """Read a list of data frames, one row per step, or an array."""
+        if not isinstance(X, list):
+            return super()._series(X)
+        batch = as_series([frame.to_numpy() for frame in X], layout="time_first")
+        return SeriesBatch(batch.values, batch.offsets, tuple(map(str, X[0].columns)))
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

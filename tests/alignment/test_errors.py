@@ -33,7 +33,7 @@ ONE_SERIES = {
     "empty": (np.empty((2, 0)), "0 steps"),
     "NaN": (np.full((2, 3), np.nan), "series 0 is NaN throughout"),
     "infinity": (broken(np.inf), "step 4, channel 1 is inf"),
-    "a number": (3.0, "single number"),
+    "a number": (3.0, "0 dimensions"),
 }
 
 

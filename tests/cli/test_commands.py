@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 import slts
 from tests.cli.conftest import draw
+from tests.data import write_ts
 from tests.files.forms import csv_text, long_table
 
 # The readers of all forms are tested in `tests/files`.
@@ -182,7 +183,7 @@ def test_labels_are_matched_by_their_text(tmp_path, run):
     with_fraction = numbers.astype(float)
     for labels in (numbers.astype(str), with_fraction, with_fraction.astype(str)):
         np.savez(tmp_path / "b.npz", **arrays, y=labels)
-        slts.datasets.write_ts(tmp_path / "b.ts", X, labels)
+        write_ts(tmp_path / "b.ts", X, labels)
         for name in ("b.npz", "b.ts"):
             found = run.json("evaluate", path, tmp_path / name)
             assert (found["accuracy"], found["classes"]) == (1.0, [0, 1, 2])
@@ -618,7 +619,7 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     rows = table(output)
     assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
     assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
-    assert [row["set_flag"] for row in rows] == expected.flags
+    assert [row["set_flag"] for row in rows] == expected.flags.tolist()
     assert messages.count("About 80% of the sets contain the true class. This is an estimate") == 1
     output, _ = run.ok("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
     assert [json.loads(line)["set"] for line in output.splitlines()] == labels
@@ -627,7 +628,7 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     assert sum(counts.values()) == 30
     found = pq.read_table(out)
     assert found["set"].to_pylist() == labels
-    assert found["set_flag"].to_pylist() == expected.flags
+    assert found["set_flag"].to_pylist() == expected.flags.tolist()
     output, _ = run.ok("predict", model, test, "--alpha", "0.2", "--out", tmp_path / "p.csv")
     assert re.search(r"\d+ empty, \d+ single, \d+ several", output)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts import datasets
+from study import originals
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +39,8 @@ def test_accuracy_on_japanese_vowels(kind, how, seeds, expected, vowels):
 
 def test_slts_with_the_whole_grid_on_arabic_digits(data_folder):
     """On a quarter of the training series; `make reproduce` runs it on all."""
-    X, y = datasets.load("arabic_digits", "train")
-    X_test, y_test = datasets.load("arabic_digits", "test")
+    X, y = originals.load("arabic_digits", "train")
+    X_test, y_test = originals.load("arabic_digits", "test")
     model = slts.SLTSClassifierCV(100, random_state=0).fit(X[::4], y[::4])
     assert len(model.cv_results_["params"]) == 18
     assert model.score(X_test[::2], y_test[::2]) >= 0.967

@@ -12,8 +12,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from slts import SeriesBatch, as_series
-from slts.datasets import write_ts
 from slts.series.dataset import join
+from tests.data import write_ts
 
 CHANNELS = ("c1", "c2", "c3")
 

@@ -60,7 +60,7 @@ def test_sets_grow_with_confidence(sets, data):
     for labels, size, flag in zip(wide.labels, wide.sizes, wide.flags, strict=True):
         assert len(labels) == size
         assert flag == ("empty", "single", "several")[min(size, 2)]
-    counts = f"{wide.flags.count('empty')} empty, {wide.flags.count('single')} single"
+    counts = f"{np.sum(wide.flags == 'empty')} empty, {np.sum(wide.flags == 'single')} single"
     assert repr(wide).startswith(f"LabelSets({len(y) - 360} series, alpha=0.01: {counts}, ")
     assert repr(sets).startswith("PredictionSets(LocalSLTSClassifier, margins of 240 held-out")
 

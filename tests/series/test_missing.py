@@ -143,9 +143,3 @@ def test_equal_series_have_equal_keys_whatever_the_bits_of_nan():
     batches = [SeriesBatch(v, [0, 3]) for v in (values, other)]
     assert batches[0] == batches[1]
     assert series_digests(batches[0]) == series_digests(batches[1])
-
-
-def test_the_preview_skips_missing_values():
-    html = as_series([[[1.0, NAN, 3.0], [NAN, NAN, 2.0]]])._repr_html_()
-    assert "nan" not in html
-    assert html.count("polyline") == 2

@@ -9,7 +9,6 @@ import pytest
 import slts
 from slts.errors import DataError
 from slts.series import SeriesBatch
-from slts.series.dataset import Dataset
 from slts.series.naming import class_name, names_of, plain_times, time_texts
 
 
@@ -52,35 +51,14 @@ def test_times_are_numbers_moments_or_seconds():
 
 
 def test_a_frame_gives_names_and_times(frame):
-    batch = slts.as_series(frame.sample(frac=1, random_state=0), id="recording_id", time="seconds")
-    assert sorted(batch.series_names) == ["recording 17", "recording 18"]
-    at = batch.series_names.index("recording 18")
-    np.testing.assert_array_equal(batch[at : at + 1].times, 0.5 * np.arange(6))
-
-
-def test_the_index_of_sktime_gives_names(frame):
-    indexed = frame.set_index(["recording_id", "seconds"])
-    assert slts.as_series(indexed).series_names == ("recording 17", "recording 18")
-
-
-def test_dates_stay_dates(frame):
     frame["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(frame.seconds, unit="s")
-    batch = slts.as_series(frame, id="recording_id", time="when", channels=["x", "y"])
-    assert batch.times.dtype == np.dtype("datetime64[ns]")
-    assert str(batch.times[1]) == "2024-03-01T00:00:00.500000000"
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_files_give_names_and_times(frame, form, tmp_path):
-    path = tmp_path / f"train.{form}"
-    if form == "csv":
-        frame.to_csv(path, index=False)
-    else:
-        frame.to_parquet(path)
-    columns = {"id": "recording_id", "time": "seconds", "channels": ["x", "y"]}
-    found = slts.files.read_series(path, **columns)
-    assert found.series.series_names == ("recording 17", "recording 18")
-    np.testing.assert_array_equal(found.series.times, frame.seconds)
+    shuffled = frame.sample(frac=1, random_state=0)
+    for time in ("seconds", "when"):
+        batch = slts.as_series(shuffled, id="recording_id", time=time, channels=["x", "y"])
+        assert sorted(batch.series_names) == ["recording 17", "recording 18"]
+        at = batch.series_names.index("recording 18")
+        expected = plain_times(frame[time].to_numpy()[4:])
+        np.testing.assert_array_equal(batch[at : at + 1].times, expected)
 
 
 def test_selections_keep_names_and_times(frame):
@@ -110,16 +88,6 @@ def test_selections_keep_names_and_times(frame):
 def test_names_and_times_must_fit_the_series(given, message):
     with pytest.raises(DataError, match=message):
         SeriesBatch(np.zeros((3, 1)), [0, 1, 3], **given)
-
-
-def test_a_slice_of_a_dataset_has_all_that_belongs_to_its_series():
-    series = slts.as_series(np.zeros((3, 5)))
-    given = {"labels": np.arange(3), "ids": np.array(["a", "b", "c"]), "groups": np.arange(3) % 2}
-    some = Dataset(series, **given)[1:]
-    assert (some.labels.tolist(), some.ids.tolist()) == ([1, 2], ["b", "c"])
-    assert some.groups.tolist() == [1, 0]
-    none = Dataset(series)[1:]
-    assert none.labels is none.ids is none.groups is None
 
 
 def test_times_are_written_as_precisely_as_steps_are_apart():

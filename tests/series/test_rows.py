@@ -39,19 +39,6 @@ def test_extreme_rows_do_not_overflow_or_vanish(scale):
     np.testing.assert_allclose(out, [[0.6, 0.8]], rtol=1e-12 if scale > 1e-307 else 1e-2)
 
 
-def test_the_smallest_number_alone_becomes_one():
-    np.testing.assert_array_equal(normalize_rows(batch_of([[5e-324, 0.0]])).values, [[1.0, 0.0]])
-
-
-def test_a_mixed_row_keeps_its_large_entry():
-    np.testing.assert_array_equal(normalize_rows(batch_of([[1e300, 1e-300]])).values, [[1.0, 0.0]])
-
-
-def test_one_channel_keeps_only_the_sign():
-    out = normalize_rows(batch_of([[3.0], [-0.1], [0.0]])).values
-    np.testing.assert_array_equal(out, [[1.0], [-1.0], [0.0]])
-
-
 def test_lengths_and_names_are_kept_and_the_input_is_unchanged():
     batch = SeriesBatch([[3.0, 4.0], [6.0, 8.0]], [0, 1, 2], ["a", "b"])
     out = normalize_rows(batch)
@@ -61,5 +48,14 @@ def test_lengths_and_names_are_kept_and_the_input_is_unchanged():
     np.testing.assert_array_equal(batch.values, [[3.0, 4.0], [6.0, 8.0]])
 
 
-def test_an_empty_batch_stays_empty():
-    assert len(normalize_rows(batch_of([[1.0]])[:0])) == 0
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([[5e-324, 0.0]], [[1.0, 0.0]]),
+        ([[1e300, 1e-300]], [[1.0, 0.0]]),
+        ([[3.0], [-0.1], [0.0]], [[1.0], [-1.0], [0.0]]),
+    ],
+)
+def test_rows_of_one_large_entry_keep_only_its_sign(rows, expected):
+    np.testing.assert_array_equal(normalize_rows(batch_of(rows)).values, expected)
+    assert len(normalize_rows(batch_of(rows)[:0])) == 0

@@ -15,21 +15,12 @@ TINY = dataclasses.replace(synthetic.TINY, n_splits=3)
 EVERYTHING = parse_only(None, REPRODUCTION_WORDS)
 
 RUN = {
-    "version": "1",
-    "date": "2020-01-01",
-    "protocol": "tiny",
-    "digest": "0",
-    "n_splits": 3,
-    "units": 1,
-    "planned": 2,
-    "cpu_minutes": 0.1,
-    "machine": "none",
-    "wall": "1 units in 0.1 minutes with 1 process",
-    "command": "python -m study reproduce",
-    "missing": {"auslan": "not here"},
-    "failures": {"pca/auslan/0": "ValueError: wrong"},
+    "version": "1", "date": "2020-01-01", "protocol": "tiny", "digest": "0", "n_splits": 3,
+    "units": 1, "planned": 2, "cpu_minutes": 0.1, "machine": "none",
+    "wall": "1 units in 0.1 minutes with 1 process", "command": "python -m study reproduce",
+    "missing": {"auslan": "not here"}, "failures": {"pca/auslan/0": "ValueError: wrong"},
     "unfinished": ["landmarks/auslan/7/5", "landmarks/auslan/8/5"],
-}
+}  # fmt: skip
 LEVELS = dict(zip(PAPER_METHODS, (90.0, 95.0, 92.0, 94.0, 96.0), strict=True))
 
 
@@ -62,30 +53,36 @@ def cells(tables, method, table="table2"):
     return next(row["cells"] for row in tables[table] if row["method"] == method)
 
 
-def test_table_2_has_the_most_landmarks_and_the_mean_over_splits(tables):
-    slts = cells(tables, "slts")
-    assert slts["auslan"]["mean"] == pytest.approx(97.0)
-    assert slts["auslan"]["interval"] == pytest.approx(2.484, abs=1e-3)
-    assert slts["auslan"]["paper"] == 91.1
-    assert slts["auslan"]["difference"] == pytest.approx(5.9)
+def test_cells_are_means_over_splits_with_the_most_landmarks(tables):
+    slts, literal = cells(tables, "slts"), cells(tables, "slts", "table2_heldout")
+    auslan = slts["auslan"]
+    assert (auslan["paper"], auslan["mean"]) == (91.1, pytest.approx(97.0))
+    assert auslan["interval"] == pytest.approx(2.484, abs=1e-3)
+    assert auslan["difference"] == pytest.approx(5.9)
     assert slts["robot"]["mean"] == pytest.approx(87.0)
-
-
-def test_a_single_run_has_no_interval(tables):
-    assert cells(tables, "1nn")["japanese_vowels"]["interval"] is None
-
-
-def test_the_average_is_weighted_by_test_series(tables):
+    # The average is weighted by test series.
     expected = (97.0 * (370 + 202 + 2200) + 87.0 * 139) / 2911
-    assert cells(tables, "slts")["average"]["mean"] == pytest.approx(expected)
+    assert slts["average"]["mean"] == pytest.approx(expected)
+    means = {name: cell["mean"] for name, cell in literal.items()}
+    assert means == pytest.approx({"auslan": 92.0, "robot": 82.0})
+    assert cells(tables, "1nn")["japanese_vowels"]["interval"] is None
+    points = tables["figure2"]["robot_lp3"]
+    assert [point["landmarks"] for point in points] == [2, 10]
+    assert points[1]["difference"] == pytest.approx(2.0)
 
 
-def test_only_differences_beyond_both_intervals_are_marked():
-    assert compare(Summary(97.0, 0.2, 10), Published(96.0, 0.5))["differs"]
-    assert not compare(Summary(97.0, 1.2, 10), Published(96.0, 0.5))["differs"]
-    assert not compare(Summary(97.0, 0.2, 10), Published(96.0, 1.5))["differs"]
-    assert not compare(Summary(93.78, None, 1), Published(93.8))["differs"]
-    assert compare(None, Published(1.0)) is None
+@pytest.mark.parametrize(
+    ("ours", "paper", "differs"),
+    [
+        ((97.0, 0.2, 10), (96.0, 0.5), True),
+        ((97.0, 1.2, 10), (96.0, 0.5), False),
+        ((97.0, 0.2, 10), (96.0, 1.5), False),
+        ((93.78, None, 1), (93.8,), False),
+    ],
+)
+def test_only_differences_beyond_both_intervals_are_marked(ours, paper, differs):
+    assert compare(Summary(*ours), Published(*paper))["differs"] == differs
+    assert compare(None, Published(*paper)) is None
 
 
 def test_claims_are_tested(tables):
@@ -100,20 +97,6 @@ def test_claims_are_tested(tables):
         assert few["difference"] == pytest.approx(20.0)
 
 
-def test_the_literal_reading_has_a_table_of_its_own(tables):
-    assert cells(tables, "slts")["auslan"]["mean"] == pytest.approx(97.0)
-    heldout = cells(tables, "slts", "table2_heldout")
-    assert heldout["auslan"]["mean"] == pytest.approx(92.0)
-    assert heldout["robot"]["mean"] == pytest.approx(82.0)
-    assert set(heldout) == {"auslan", "robot"}
-
-
-def test_figure_2_pairs_the_methods(tables):
-    points = tables["figure2"]["robot_lp3"]
-    assert [point["landmarks"] for point in points] == [2, 10]
-    assert points[1]["difference"] == pytest.approx(2.0)
-
-
 def test_incomplete_columns_stay_empty():
     results = {
         key: result
@@ -126,31 +109,12 @@ def test_incomplete_columns_stay_empty():
     assert slts["auslan"] is not None
 
 
-def test_tables_that_are_not_selected_are_empty():
+def test_tables_without_results_or_selection_are_empty():
     selection = parse_only("figure2", REPRODUCTION_WORDS)
     found = collect(made_up_results(), TINY, selection)
     assert [name for name, table in found.items() if table] == ["figure2"]
-
-
-def test_no_results_give_no_tables():
     blocks = build(collect({}, TINY, EVERYTHING), RUN, [])
     assert not [block for block in blocks if isinstance(block, Grid | Picture)]
-
-
-def test_the_document_shows_ours_the_papers_and_the_difference(tables):
-    text = to_markdown(build(tables, RUN, ["figure2"]))
-    assert "| SLTS | 97.0±2.5 (97.1±0.4; -0.1) |" in text
-    assert "95.0±2.5 (91.1±1.6; +3.9\\*)" in text
-    assert "Table 2, BBS, Auslan: 95.0±2.5 here, 91.1±1.6 in the paper (+3.9)." in text
-    assert "figure2.png" in text
-    assert "figure2.png" not in to_markdown(build(tables, RUN, ["figure2"]), pictures=False)
-
-
-def test_the_document_says_what_was_left_out(tables):
-    text = to_markdown(build(tables, RUN, []))
-    assert "- Auslan: not here." in text
-    assert "- pca/auslan/0 failed: ValueError: wrong." in text
-    assert "- Not finished, 2 units: landmarks/auslan/5 (2)." in text
 
 
 def test_cells_with_the_same_remark_share_a_paragraph(tables):
@@ -166,22 +130,32 @@ def test_cells_with_the_same_remark_share_a_paragraph(tables):
     assert blocks[blocks.index(shared) + 1] == remark_on("table4", "random", "")
 
 
-def test_the_fast_protocol_has_no_remarks(tables):
-    text = to_markdown(build(tables, {**RUN, "protocol": "fast"}, []))
-    assert "Table 2, BBS, Auslan: 95.0±2.5 here, 91.1±1.6 in the paper (+3.9).\n" in text
-    assert remark_on("table2", "bbs", "auslan") not in text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| SLTS | 97.0±2.5 (97.1±0.4; -0.1) |",
+        "95.0±2.5 (91.1±1.6; +3.9\\*)",
+        "Table 2, BBS, Auslan: 95.0±2.5 here, 91.1±1.6 in the paper (+3.9).",
+        "figure2.png",
+        "- Auslan: not here.",
+        "- pca/auslan/0 failed: ValueError: wrong.",
+        "- Not finished, 2 units: landmarks/auslan/5 (2).",
+        "SLTS is better than BBS in 16 of 16 points of Figure 2, significantly in 16",
+        "BBS is significantly better in none",
+        "fewest landmarks (2)\N{NO-BREAK SPACE}†",
+    ],
+)
+def test_the_document_says_what_the_tables_show_and_what_is_missing(text, tables):
+    assert text in to_markdown(build(tables, RUN, ["figure2"]))
 
 
-def test_the_text_counts_what_the_tables_show(tables):
-    text = to_markdown(build(tables, RUN, []))
-    assert "SLTS is better than BBS in 16 of 16 points of Figure 2, significantly in 16" in text
-    assert "BBS is significantly better in none" in text
-    marked = sum(c["differs"] for row in tables["table2"] for c in row["cells"].values())
-    assert f"{25 - marked} of 25 values agree with the paper" in text
-    assert "fewest landmarks (2)\N{NO-BREAK SPACE}†" in text
-
-
-def test_a_difference_of_zero_has_no_sign(tables):
-    text = to_markdown(build(tables, RUN, []))
+def test_the_document_has_no_other_signs_pictures_and_remarks(tables):
+    text = to_markdown(build(tables, RUN, ["figure2"]), pictures=False)
+    assert "figure2.png" not in text
     assert "-0.0" not in text
     assert "+0.0 " not in text
+    remark = remark_on("table2", "bbs", "auslan")
+    assert remark in text
+    assert remark not in to_markdown(build(tables, {**RUN, "protocol": "fast"}, []))
+    marked = sum(c["differs"] for row in tables["table2"] for c in row["cells"].values())
+    assert f"{25 - marked} of 25 values agree with the paper" in text

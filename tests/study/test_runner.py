@@ -60,25 +60,6 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path, ledger):
     assert len(outcome.results) == 40
 
 
-def test_an_incomplete_line_is_computed_again(tmp_path, ledger):
-    with pytest.raises(KeyboardInterrupt):
-        run_units(units(4), Tally(tmp_path / "tally", limit=3), ledger)
-    lines = ledger.path.read_bytes().splitlines(keepends=True)
-    ledger.path.write_bytes(b"".join(lines[:2]) + lines[2][:-20])
-    assert len(ledger.results(units(3))) == 2
-    again = Tally(tmp_path / "again")
-    run_units(units(3), again, ledger)
-    assert len(again.done()) == 1
-    assert len(ledger.results(units(3))) == 3
-
-
-def test_other_lines_of_the_file_are_ignored(ledger):
-    ledger.path.parent.mkdir()
-    ledger.path.write_bytes(b'{"key": "landmarks/auslan/0/5"}\n[1]\n\xff\xfe\n')
-    assert ledger.results(units(1)) == {}
-    assert ledger.sessions("full") == []
-
-
 def test_results_with_another_digest_are_computed_again_and_kept(tmp_path, ledger):
     stale = [dataclasses.replace(unit, digest="0") for unit in units(3)]
     run_units(stale, Tally(tmp_path / "tally"), ledger)
@@ -86,12 +67,6 @@ def test_results_with_another_digest_are_computed_again_and_kept(tmp_path, ledge
     outcome = run_units(units(3), Tally(tmp_path / "again"), ledger)
     assert outcome.n_reused == 0
     assert len(ledger.results(stale)) == 3
-
-
-def test_a_failed_unit_does_not_stop_the_others(tmp_path, ledger):
-    outcome = run_units(units(14, failing=True), Tally(tmp_path / "tally"), ledger)
-    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: wrong"}
-    assert len(outcome.results) == 14
 
 
 def test_the_largest_units_come_first_and_the_time_left_is_estimated(tmp_path, ledger):
@@ -106,14 +81,6 @@ def test_the_largest_units_come_first_and_the_time_left_is_estimated(tmp_path, l
     assert reports[-1].seconds_left == 0.0
 
 
-def test_several_processes_give_the_results_of_one(tmp_path, ledger):
-    outcome = run_units(units(6, failing=True), Tally(tmp_path / "tally"), ledger, jobs=2)
-    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: wrong"}
-    assert os.getpid() not in {result["process"] for result in outcome.results.values()}
-    alone = run_units(units(6), Tally(tmp_path / "b"), Ledger(tmp_path / "r"))
-    assert values(outcome) == values(alone)
-
-
 def test_two_runs_do_not_write_to_one_file(tmp_path, ledger):
     pytest.importorskip("fcntl")
     with (
@@ -124,13 +91,6 @@ def test_two_runs_do_not_write_to_one_file(tmp_path, ledger):
         pass
 
 
-def test_results_are_read_as_they_were_written(ledger):
-    result = {"accuracy": 100.0 * 2 / 3, "name": "±", "nothing": None}
-    (unit,) = units(1)
-    run_units([unit], lambda unit: result, ledger)
-    assert ledger.results([unit]) == {unit.key: result}
-
-
 def test_every_run_leaves_an_account_even_if_interrupted(tmp_path, ledger):
     with pytest.raises(KeyboardInterrupt):
         run_units(units(4), Tally(tmp_path / "tally", limit=3), ledger, protocol="fast")
@@ -138,3 +98,27 @@ def test_every_run_leaves_an_account_even_if_interrupted(tmp_path, ledger):
     run_units(units(4), Tally(tmp_path / "tally"), ledger, protocol="fast")
     assert [session["units"] for session in ledger.sessions("fast")] == [3, 1]
     assert ledger.sessions("full") == []
+
+
+def test_incomplete_and_other_lines_are_computed_again(tmp_path, ledger):
+    with pytest.raises(KeyboardInterrupt):
+        run_units(units(4), Tally(tmp_path / "tally", limit=3), ledger)
+    lines = ledger.path.read_bytes().splitlines(keepends=True)
+    other = b'{"key": "landmarks/auslan/0/5"}\n[1]\n\xff\xfe\n'
+    ledger.path.write_bytes(other + b"".join(lines[:2]) + lines[2][:-20])
+    assert len(ledger.results(units(3))) == 2
+    again = Tally(tmp_path / "again")
+    run_units(units(3), again, ledger)
+    assert len(again.done()) == 1
+    assert len(ledger.results(units(3))) == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failed_unit_does_not_stop_the_others(tmp_path, ledger, jobs):
+    outcome = run_units(units(14, failing=True), Tally(tmp_path / "tally"), ledger, jobs=jobs)
+    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: wrong"}
+    assert len(outcome.results) == 14
+    processes = {result["process"] for result in outcome.results.values()}
+    assert (os.getpid() in processes) == (jobs == 1)
+    alone = run_units(units(14), Tally(tmp_path / "b"), Ledger(tmp_path / "r"))
+    assert values(outcome) == values(alone)

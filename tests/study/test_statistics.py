@@ -24,15 +24,7 @@ def test_the_interval_is_that_of_scipy(rng):
     assert found.mean == pytest.approx(values.mean())
     assert found.interval == pytest.approx((high - low) / 2)
     assert found.n == 10
-
-
-def test_a_single_value_has_no_interval():
     assert summarize([4.0]).interval is None
-
-
-def test_no_values_are_an_error():
-    with pytest.raises(ValueError, match="must not be empty"):
-        summarize([])
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, -2.0])
@@ -51,34 +43,11 @@ def test_equal_differences_need_no_test():
     assert paired_test([2.0, 3.0], [1.0, 2.0]).significant
 
 
-def test_samples_must_have_the_same_length():
-    with pytest.raises(ValueError, match="same length"):
-        paired_test([1.0, 2.0], [1.0])
-
-
 @pytest.mark.parametrize("n", [4, 8, 12])
 def test_the_signed_rank_test_is_that_of_scipy(rng, n):
     differences = rng.normal(0.5, 1.0, size=n)
     expected = stats.wilcoxon(differences, method="exact").pvalue
     assert signed_rank_test(differences) == pytest.approx(expected)
-
-
-def test_zeros_are_dropped():
-    assert signed_rank_test([0.0, 1.0, 2.0, 3.0]) == signed_rank_test([1.0, 2.0, 3.0])
-    assert signed_rank_test([0.0, 0.0]) == 1.0
-    assert signed_rank_test([]) == 1.0
-
-
-def test_tied_differences_share_ranks():
-    # Of 16 signs of ranks 2, 2, 2, 4 only ++++ and ---- give a total of 10.
-    assert signed_rank_test([1.0, 1.0, 1.0, 5.0]) == 2 / 16
-    # 6 - 4 is the smallest total of these ranks.
-    assert signed_rank_test([1.0, 1.0, 1.0, -5.0]) == 1.0
-
-
-def test_too_many_differences_are_an_error():
-    with pytest.raises(ValueError, match="at most 16"):
-        signed_rank_test(np.arange(1.0, 18.0))
 
 
 def test_ranks_are_averaged_over_data_sets_and_ties_share():
@@ -112,9 +81,6 @@ def test_scores_are_found_by_their_names():
     assert scores.accuracies("slts", "auslan", "random", 5) == {0: 90.0}
     assert scores.counts("auslan") == [5]
     assert Scores(results, 2, heldout=True).accuracies("1nn", "auslan") == {0: 10.0}
-
-
-def test_methods_are_paired_on_shared_splits():
     assert on_shared_splits({0: 1.0, 2: 3.0}, {2: 5.0, 3: 7.0}) == ([3.0], [5.0])
 
 
@@ -131,9 +97,37 @@ def test_the_calibration_error_is_the_mean_gap_of_the_bins():
     chances = np.array([[0.95, 0.05], [0.05, 0.95], [0.65, 0.35], [0.65, 0.35]])
     truth = np.array([0, 0, 0, 0])[:, np.newaxis] == np.arange(2)
     assert probability_scores(chances, truth)["ece"] == pytest.approx((0.9 + 0.7) / 4)
-
-
-def test_a_true_class_without_probability_has_a_finite_loss():
+    # A true class without probability has a finite loss.
     found = probability_scores(np.array([[1.0, 0.0]]), np.array([[False, True]]))
     assert found["log_loss"] == pytest.approx(12 * math.log(10))
     assert (found["brier"], found["ece"]) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        # Of 16 signs of ranks 2, 2, 2, 4 only ++++ and ---- give a total of 10.
+        ([1.0, 1.0, 1.0, 5.0], 2 / 16),
+        # 6 - 4 is the smallest total of these ranks.
+        ([1.0, 1.0, 1.0, -5.0], 1.0),
+        # Zeros are dropped.
+        ([0.0, 1.0, 2.0, 3.0], 2 / 8),
+        ([0.0, 0.0], 1.0),
+        ([], 1.0),
+    ],
+)
+def test_signed_ranks_by_hand(differences, p):
+    assert signed_rank_test(differences) == p
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: summarize([]), "must not be empty"),
+        (lambda: paired_test([1.0, 2.0], [1.0]), "same length"),
+        (lambda: signed_rank_test(np.arange(1.0, 18.0)), "at most 16"),
+    ],
+)
+def test_other_samples_are_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

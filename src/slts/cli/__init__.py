@@ -7,7 +7,6 @@ predict.py      ``slts predict``: write labels and probabilities of any number o
 evaluate.py     ``slts evaluate``: measure a model; ``slts certify``: bound its error
 explain.py      ``slts explain``: explain the prediction for one series
 report.py       ``slts report``: an HTML page about a model
-datasets.py     ``slts datasets``: list, describe and download data sets
 options.py      options that several commands have
 data.py         models and data that a command reads, paths that it writes to
 terminal.py     results on standard output, messages on standard error

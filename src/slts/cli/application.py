@@ -30,7 +30,6 @@ COMMANDS = {
     ),
     "certify": ("evaluate:certify_model", "Compute an upper bound on the error on new series."),
     "report": ("report:report", "Write a self-contained HTML page about a model."),
-    "datasets": ("datasets:commands", "List, describe and download the data sets of the paper."),
 }
 # The exit code of programs that end with SIGPIPE, as `yes | head` does.
 _CLOSED_PIPE = 141

@@ -119,11 +119,12 @@ def _predict(
         if sets is not None and alpha is not None:
             label_sets = sets.from_decisions(outputs.decisions, alpha)
             columns["set"] = [row.tolist() for row in label_sets.labels]
-            columns |= {"set_size": label_sets.sizes.tolist(), "set_flag": label_sets.flags}
+            columns |= {
+                "set_size": label_sets.sizes.tolist(),
+                "set_flag": label_sets.flags.tolist(),
+            }
         rows = zip(*columns.values(), strict=True)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
-    for one in batch.unusable:
-        records.insert(one.position, {"id": one.id, "prediction": None, "error": one.reason})
     for number, record in enumerate(records, start=first):
         if record["id"] is None:
             record["id"] = number

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from slts._typing import FloatArray
 from slts.estimators import SLTSClassifier
-from slts.series import as_series
+from slts.series import SeriesBatch, as_series
 
 
 class AdaptedClassifier:
@@ -31,18 +31,21 @@ class AdaptedClassifier:
 
     def _fit(self, X: Any, y: npt.NDArray[Any]) -> Self:
         template = SLTSClassifier() if self.estimator is None else self.estimator
-        # Other libraries say which axis holds the channels.
-        series = as_series(X, layout="channels_first")
-        self.estimator_ = clone(template).set_params(n_jobs=self._thread_count()).fit(series, y)
+        model = clone(template).set_params(n_jobs=self._thread_count())
+        self.estimator_ = model.fit(self._series(X), y)
         return self
+
+    def _series(self, X: Any) -> SeriesBatch:
+        # Other libraries say which axis holds the channels.
+        return as_series(X, layout="channels_first")
 
     def _thread_count(self) -> int:
         return self.n_jobs
 
     def _predict(self, X: Any) -> npt.NDArray[Any]:
-        return np.asarray(self.estimator_.predict(X))
+        return np.asarray(self.estimator_.predict(self._series(X)))
 
     def _predict_proba(self, X: Any) -> FloatArray:
         if not hasattr(self.estimator_, "predict_proba"):
             return np.asarray(super()._predict_proba(X))  # type: ignore[misc]
-        return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self.estimator_.predict_proba(self._series(X)))

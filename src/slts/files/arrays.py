@@ -13,14 +13,15 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.columns import RequestedColumns
-from slts.datasets import info, load
+from slts.datasets.japanese_vowels import TITLE, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
 from slts.files.paths import base_suffix
 from slts.files.text_files import open_text
 from slts.series import SeriesBatch
-from slts.series.dataset import Dataset, first_missing, usable
-from slts.series.flatten import Flat, as_numbers, flatten_array, flatten_list, warn_if_swapped
+from slts.series.batch import as_numbers
+from slts.series.convert import from_array, from_list, warn_if_swapped
+from slts.series.dataset import Dataset, checked, first_missing
 
 _NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
@@ -62,7 +63,7 @@ class WholePart:
         elif base_suffix(self.path) == ".npz":
             whole = _read_npz(self.path, self.name, requested, labels=labels)
         else:
-            whole = _read_ts(self.path, self.name, skip=requested.skip)
+            whole = _read_ts(self.path, self.name)
         whole = replace(_in_order(whole, requested.expected.channels), share=1.0)
         return whole.batches(labels=labels, batch_size=batch_size)
 
@@ -83,22 +84,18 @@ def _read_published(name: str) -> Dataset:
     if split and split not in ("train", "test"):
         raise DataError(f"{name}: expected train or test after the colon, got {split!r}")
     series, classes = load(dataset, split or None)
-    title = info(dataset).title + (f", {split}" if split else "")
+    title = TITLE + (f", {split}" if split else "")
     return Dataset(series, classes, source=title)
 
 
-def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
-    wrong: dict[int, str] = {}
+def _read_ts(path: Path, name: str) -> Dataset:
     with open_text(path, name) as file:
         try:
             lines = io.TextIOWrapper(file.stream, encoding="utf-8-sig")
-            series, classes = parse_ts(lines, name, wrong if skip else None)
+            series, classes = parse_ts(lines, name)
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
-    batch = SeriesBatch.from_checked(*flatten_list(series, "channels_first"))
-    found = usable(Dataset(batch, classes, source=name), None, skip=skip)
-    reasons = (one._replace(reason=wrong.get(one.position, one.reason)) for one in found.unusable)
-    return replace(found, unusable=tuple(reasons))
+    return checked(Dataset(from_list(series, "channels_first"), classes, source=name), None)
 
 
 def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: bool) -> Dataset:
@@ -130,7 +127,7 @@ def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: boo
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
     ids = _one_per_series(arrays, "ids", len(series), name)
     found = Dataset(series if ids is None else series.named(ids), classes, ids, name)
-    return usable(found, series.channel_names, skip=requested.skip)
+    return checked(found, series.channel_names)
 
 
 def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
@@ -154,17 +151,19 @@ def _npz_series(arrays: Mapping[str, AnyArray], n_channels: int | None) -> Serie
     elif "X" not in arrays:
         raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}: {_NPZ_ARRAYS}")
     elif "lengths" in arrays:
-        values, offsets, *_ = _without_padding(arrays["X"], arrays["lengths"])
+        batch = _without_padding(arrays["X"], arrays["lengths"])
+        values, offsets = batch.values, batch.offsets
     else:
+        batch = from_array(arrays["X"], "channels_first")
         # Arrays with as many channels as a model are not swapped, and others are an error.
         if n_channels is None:
-            warn_if_swapped(arrays["X"])
-        values, offsets, *_ = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
+            warn_if_swapped(batch)
+        values, offsets = batch.values, batch.offsets
     zeros = SeriesBatch(np.zeros(values.shape), offsets, names)
     return zeros.with_values(np.ascontiguousarray(values, dtype=np.float64), zeros.channel_names)
 
 
-def _without_padding(X: AnyArray, lengths: AnyArray) -> Flat:
+def _without_padding(X: AnyArray, lengths: AnyArray) -> SeriesBatch:
     X = X[:, np.newaxis, :] if X.ndim == 2 else X
     fits = X.ndim == 3 and lengths.shape == X.shape[:1] and lengths.dtype.kind in "iu"
     if not fits or (lengths < 1).any() or (lengths > X.shape[-1]).any():
@@ -172,7 +171,7 @@ def _without_padding(X: AnyArray, lengths: AnyArray) -> Flat:
             f"lengths must be {len(X)} integers from 1 to {X.shape[-1]}, one per series of X"
         )
     cut = [x[:, :length] for x, length in zip(X, lengths.tolist(), strict=True)]
-    return flatten_list(cut, "channels_first")
+    return from_list(cut, "channels_first")
 
 
 def _one_per_series(

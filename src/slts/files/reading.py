@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from slts.columns import Columns, ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
-from slts.datasets import list_datasets
+from slts.datasets.japanese_vowels import NAMES
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrays import DAMAGED, WholePart
@@ -35,8 +35,8 @@ from slts.files.paths import (
 )
 from slts.files.scan import SeriesScan, TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
+from slts.series.convert import is_frame
 from slts.series.dataset import Dataset
-from slts.series.flatten import is_frame
 
 pa: Any = LazyModule("pyarrow", "io")
 
@@ -238,14 +238,13 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
             table = CsvTable(file, ".csv")
         return _of_table(FilePart("standard input", path, table.resolve(requested), stdin=table))
     if not path.exists():
-        if name.partition(":")[0] in list_datasets():
+        if name.partition(":")[0] in NAMES:
             requested.require_none(name)
             return SeriesScan(name, None, [WholePart(name, None, requested)])
         near = _similar_name(path)
         hint = "" if near is None else f". Did you mean {near}?"
         raise FileNotFoundError(
-            f"{name}: there is no such file, folder or data set (`slts datasets` lists the data "
-            f"sets){hint}"
+            f"{name}: there is no such file or folder, and it is not {NAMES[0]}{hint}"
         )
     if path.is_dir():
         return _scan_folder(files, path, requested)

@@ -25,8 +25,8 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
-from slts.series.dataset import Dataset, join, usable
-from slts.series.flatten import offsets_of
+from slts.series.batch import offsets_of
+from slts.series.dataset import Dataset, checked, join
 from slts.series.long_tables import assemble, checked_rows, plain_array, role_columns
 from slts.series.naming import names_of
 from slts.series.source import Digests, Part, identifier_digests
@@ -215,7 +215,7 @@ def read_whole(parts: Sequence[TablePart], *, labels: bool) -> Iterator[Dataset]
 def _assemble(rows: Any, part: TablePart, labels: bool, share: float | None) -> Dataset:
     columns = part.columns
     found = assemble(rows, columns, part.source, labels=labels, share=share)
-    return usable(found, columns.channels, skip=columns.skip)
+    return checked(found, columns.channels)
 
 
 # -- Long form
@@ -327,10 +327,9 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
             series, arrays.get("label"), ids, source, columns, share=chunk.share,
             groups=arrays.get("groups"),
         )  # fmt: skip
-        yield usable(
+        yield checked(
             found,
             None if columns.wide else columns.channels,
-            skip=columns.skip,
             steps=columns.channels if columns.wide else None,
             place=chunk.place,
         )

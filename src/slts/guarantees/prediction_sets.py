@@ -58,14 +58,14 @@ class LabelSets:
         return [self.classes[row] for row in self.members]
 
     @property
-    def flags(self) -> list[str]:
+    def flags(self) -> AnyArray:
         """Whether each set is "empty", has a "single" class or "several"."""
-        return [FLAGS[min(size, 2)] for size in self.sizes.tolist()]
+        return np.array(FLAGS).take(np.minimum(self.sizes, 2))
 
     def __repr__(self) -> str:
         """Count the sets by their flags."""
         flags = self.flags
-        counts = ", ".join(f"{flags.count(flag)} {flag}" for flag in FLAGS)
+        counts = ", ".join(f"{np.sum(flags == flag)} {flag}" for flag in FLAGS)
         return f"LabelSets({len(flags)} series, alpha={self.alpha:g}: {counts})"
 
     def contains(self, y: Any) -> npt.NDArray[np.bool_]:
@@ -193,7 +193,7 @@ def prediction_sets(
     >>> model = slts.LocalSLTSClassifier(random_state=0).fit(X[:40], y[:40])
     >>> sets = slts.prediction_sets(model, X[40:100], y[40:100])
     >>> new = sets.predict(X[100:], alpha=0.05)
-    >>> [str(label) for label in new.labels[0]], int(new.sizes[0]), new.flags[0]
+    >>> [str(label) for label in new.labels[0]], int(new.sizes[0]), str(new.flags[0])
     (['left'], 1, 'single')
     """
     check_is_fitted(model)

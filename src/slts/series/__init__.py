@@ -1,15 +1,14 @@
 """Batches of multivariate series of different lengths: the only form of data in the rest of slts.
 
-batch          `SeriesBatch`, the container: values (steps x channels) and offsets
-dataset        `Dataset`: a batch with labels, identifiers and groups
+batch          `SeriesBatch`, the container: values (steps x channels) and offsets; checks of values
 convert        `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
-flatten        lists, arrays and pandas containers -> flat values and offsets; checks of the values
-long_tables    rows of data frames and files, one per step -> `Dataset`; time grid
 missing        missing values: what is observed, steps to leave out, interpolation
 channels       maps of steps and channels: unit rows, scales, differences, components
 naming         names of series from their identifiers; times of steps
-preview        the HTML table that notebooks show for a batch
+dataset        `Dataset`: a batch with labels, identifiers and groups
 source         the protocol of sources of series in parts; keys of series and identifiers
+frames         data frames in long form, for `as_series`
+long_tables    rows of data frames and files, one per step -> `Dataset`; time grid
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
 batch can rely on float64 values that are finite or, if missing, NaN, and on at least one value in

@@ -11,13 +11,12 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError
 from slts.quantities import count, format_bytes
-from slts.series.flatten import as_numbers, check_layout, check_values, offsets_of
 from slts.series.naming import names_of, plain_times
-from slts.series.preview import html_preview
 
+_NUMBER_KINDS = "biuf"
 Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
 
 
@@ -113,10 +112,10 @@ class SeriesBatch:
         flat = np.ascontiguousarray(flat, dtype=np.float64)
         bounds = _checked_offsets(offsets, len(flat))
         names = _checked_names(channel_names, flat.shape[1])
-        check_values(flat, bounds, names)
         called = None if series_names is None else _checked_series_names(series_names, bounds)
         checked_times = None if times is None else _checked_times(times, len(flat))
         self._set(flat, bounds, names, called, checked_times)
+        check_values(self)
 
     def _set(
         self,
@@ -181,10 +180,10 @@ class SeriesBatch:
         names = _checked_series_names(ids, self.offsets)
         return self.from_checked(self.values, self.offsets, self.channel_names, names, self.times)
 
-    def name_of(self, index: int, source: str) -> str:
+    def name_of(self, index: int, source: str = "") -> str:
         """Return what a message calls a series: its name, else its number in a source."""
         if self._series_names is None:
-            return f"series {index} of {source}"
+            return f"series {index} of {source}" if source else f"series {index}"
         return str(self._series_names[index])
 
     def steps(self, keep: AnyArray) -> SeriesBatch:
@@ -276,7 +275,7 @@ class SeriesBatch:
         list of FloatArray
             Read-only views into the batch.
         """
-        check_layout(layout)
+        check_word("layout", layout, ("channels_first", "time_first"))
         return [x.T if layout == "time_first" else x for x in self]
 
     def __len__(self) -> int:
@@ -395,9 +394,93 @@ class SeriesBatch:
         gaps = f", {count(n_missing, 'missing value')}" if n_missing else ""
         return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size}{gaps})"
 
-    def _repr_html_(self) -> str:
-        names = self.channel_names or tuple(map(str, range(self.n_channels)))
-        return html_preview(repr(self), list(self[:5]), names, len(self))
+
+def as_numbers(x: object, where: str) -> AnyArray:
+    """Convert `x`, which messages call `where`, to an array of booleans, integers or floats.
+
+    The array shares memory with `x` if possible. Text is an error, even if it is a number.
+    """
+    # Most series of a list are plain arrays.
+    if type(x) is np.ndarray and x.dtype.kind in _NUMBER_KINDS:
+        return x
+    if hasattr(x, "nnz"):
+        raise TypeError(
+            f"{where} is sparse ({type(x).__name__}), which slts does not support: "
+            "convert it with .toarray()"
+        )
+    if isinstance(x, np.ma.MaskedArray):
+        # A masked entry is a missing value.
+        x = np.ma.filled(x.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise DataError(
+            f"{where} is not rectangular ({error}): every channel of a series must have the same "
+            "number of steps"
+        ) from error
+    if array.dtype.kind in _NUMBER_KINDS:
+        return array
+    if array.dtype.kind == "c":
+        raise DataError(
+            f"Complex data not supported: {where} has dtype {array.dtype}. "
+            "Pass its real and imaginary parts as two channels"
+        )
+    text = next((v for v in array.flat if isinstance(v, str | bytes)), None)
+    if text is not None:
+        raise DataError(f"{where} holds the text {str(text)!r}, expected numbers: convert it first")
+    if array.dtype.kind != "O":
+        raise DataError(f"{where} has dtype {array.dtype}, expected numbers: convert it first")
+    try:
+        return array.astype(np.float64)
+    except TypeError as error:
+        raise TypeError(f"{where} holds an object that is not a number: {error}") from error
+    except ValueError as error:
+        raise DataError(f"{where} cannot be read as numbers: {error}") from error
+
+
+def check_values(batch: SeriesBatch, missing: Missing = "ignore") -> None:
+    """Raise `DataError` for infinite values and for series in which nothing is observed.
+
+    With ``missing="error"``, any NaN is an error.
+    """
+    finite = np.isfinite(batch.values)
+    if finite.all():
+        return
+    wrong = ~finite if missing == "error" else np.isinf(batch.values)
+    if wrong.any():
+        row, channel = divmod(int(np.argmax(wrong)), batch.n_channels)
+        series = int(np.searchsorted(batch.offsets, row, side="right")) - 1
+        place = f"{batch.name_of(series)}, step {row - int(batch.offsets[series])}"
+        place += f", channel {channel}"
+        if batch.channel_names is not None:
+            place += f" ({batch.channel_names[channel]!r})"
+        value = batch.values[row, channel]
+        if np.isinf(value):
+            raise DataError(f"{place} is {value}: no value may be infinite. Clip or remove it")
+        raise DataError(
+            f"{place} is NaN, but missing values are an error here: use missing='ignore', or "
+            "impute them. If NaN only pads the ends of short series, use padded=True; if X is "
+            "(n, time, channels), as in tslearn, also layout='time_first'"
+        )
+    observed = np.logical_or.reduceat(finite.any(axis=1), batch.offsets[:-1])
+    if not observed.all():
+        raise DataError(
+            f"{batch.name_of(int(np.argmin(observed)))} is NaN throughout: at least one value of a "
+            "series must be observed. Leave it out, and its label too"
+        )
+
+
+def check_word(name: str, value: object, words: Sequence[str | None]) -> None:
+    """Raise `DataError` unless a parameter is one of some words."""
+    if value not in words:
+        expected = " or ".join(repr(word) for word in words if word is not None)
+        raise DataError(f"{name} must be {expected}, got {value!r}")
+
+
+def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:
+    """Return the bounds of series of the given lengths: 0 and the cumulative sums."""
+    lengths = np.fromiter(lengths, dtype=np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
 def _joined(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
@@ -421,13 +504,13 @@ def _checked_series_names(ids: Sequence[object] | AnyArray, offsets: IntArray) -
 def _checked_times(times: object, n_steps: int) -> AnyArray:
     """Return times as float64 or datetime64, or raise `DataError`."""
     array = np.asarray(times)
-    found = plain_times(array) if array.shape == (n_steps,) else None
-    if found is None or not np.isfinite(found).all():
+    checked = plain_times(array) if array.shape == (n_steps,) else None
+    if checked is None or not np.isfinite(checked).all():
         raise DataError(
             f"times must be {n_steps} finite numbers or dates, one per step, got shape "
             f"{array.shape} and dtype {array.dtype}"
         )
-    return found
+    return checked
 
 
 def _checked_offsets(offsets: object, n_steps: int) -> IntArray:

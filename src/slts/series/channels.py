@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.series.batch import SeriesBatch
-from slts.series.flatten import offsets_of
+from slts.series.batch import SeriesBatch, offsets_of
 from slts.series.missing import interpolate, zero_missing
 
 SCALES = ("standard", "robust", "asinh")

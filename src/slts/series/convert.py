@@ -1,33 +1,28 @@
-"""`as_series`: converts data of many kinds to a `SeriesBatch`; whether labels fit the series."""
+"""`as_series`: arrays, lists and data frames -> `SeriesBatch`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from dataclasses import replace
-from typing import overload
+from collections.abc import Iterable, Sequence, Sized
+from typing import Any, overload
 
 import numpy as np
 
 from slts._typing import AnyArray, Layout, Missing
-from slts.columns import RequestedColumns, resolve_columns
-from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
+from slts.columns import RequestedColumns
 from slts.errors import DataError, warn
-from slts.series.batch import SeriesBatch
-from slts.series.dataset import Dataset, usable
-from slts.series.flatten import (
-    check_layout,
-    check_missing,
-    check_values,
-    flatten,
-    is_frame,
-    is_table,
-    warn_if_swapped,
-)
-from slts.series.long_tables import assemble, checked_rows
+from slts.quantities import count
+from slts.series.batch import SeriesBatch, as_numbers, check_values, check_word, offsets_of
+from slts.series.frames import read_frame
 from slts.series.missing import fill_gaps, trim_padding
 
-# Name for messages.
-_FRAME = "the data frame"
+# Ratio of channels to steps from which the axes of equal series may be swapped.
+_SWAPPED_RATIO = 4
+_FRAME_CLASSES = {
+    "pandas": {"DataFrame"},
+    "polars": {"DataFrame", "LazyFrame"},
+    "pyarrow": {"Table", "RecordBatch"},
+    "narwhals": {"DataFrame", "LazyFrame"},
+}
 
 
 @overload
@@ -76,10 +71,8 @@ def as_series(
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
-        - a data frame in long form (pandas, polars or pyarrow): one row per step;
-        - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
-          list of frames. Text column labels are channel names; a frame without them is read as an
-          array.
+        - a data frame in long form (pandas, polars or pyarrow): one row per step. A pandas frame
+          whose columns have no text labels is read as an array.
     layout : {"channels_first", "time_first"}, optional
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
         (n, time, channels), as tslearn does. None means "channels_first", with a warning if series
@@ -129,77 +122,160 @@ def as_series(
     >>> as_series(np.zeros((4, 7)))
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
-    if layout is None:
-        layout = "channels_first"
-        warn_if_swapped(X)
-    check_layout(layout)
-    check_missing(missing)
-    first = X[0] if isinstance(X, tuple) and len(X) == 2 else None
-    listed = isinstance(first, list) and first and getattr(first[0], "ndim", 0) == 2
-    if listed or isinstance(first, SeriesBatch) or getattr(first, "ndim", 0) == 3:
-        raise DataError("X is a pair of series and labels: unpack it, as in X, y = load(...)")
-    columns = {"id": id, "time": time, "channels": channels, "label": label}
-    given = [name for name, value in columns.items() if value is not None]
-    if given and not is_frame(X):
-        raise DataError(
-            f"{given[0]}= names a column of a pandas or polars DataFrame or a pyarrow Table, got "
-            f"{type(X).__name__}"
-        )
+    check_word("layout", layout, (None, "channels_first", "time_first"))
+    check_word("missing", missing, ("ignore", "interpolate", "error"))
+    columns = {"id": id, "time": time, "label": label, "channels": channels}
+    named = [name for name, value in columns.items() if value is not None]
     labels = None
     if isinstance(X, SeriesBatch):
         batch = X
-    elif given or is_table(X):
-        if padded:
-            raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        found = _read_frame(X, RequestedColumns(id, time, label, channels), missing)
-        batch, labels = found.series, found.labels
-    else:
-        flat = flatten(X, layout)
-        check_values(flat.values, flat.offsets, flat.channel_names)
-        batch = SeriesBatch.from_checked(*flat)
+    elif isinstance(X, list | tuple | np.ndarray) or not _is_table(X):
+        batch = _read_arrays(X, layout)
         if padded or missing != "error":
             batch = trim_padding(batch)
+    elif padded:
+        raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
+    else:
+        requested = RequestedColumns(id, time, label, channels)
+        batch, labels = read_frame(X, requested, missing)
+        named = []
+    if named:
+        raise DataError(
+            f"{named[0]}= names a column of a data frame (pandas, polars or pyarrow) whose columns "
+            f"have names, got {type(X).__name__}"
+        )
     if padded or missing == "error":
-        try:
-            check_values(batch.values, batch.offsets, batch.channel_names, missing="error")
-        except DataError as error:
-            if layout == "time_first" or not padded:
-                raise
-            raise DataError(
-                f"{error}. Padding was removed along the last axis: if X is (n, time, channels), "
-                f"as in tslearn, also pass layout='time_first'"
-            ) from error
+        check_values(batch, "error")
     if missing == "interpolate":
         batch = fill_gaps(batch, np.full(batch.n_channels, np.nan))
     return batch if labels is None else (batch, labels)
 
 
-def _read_frame(X: object, requested: RequestedColumns, missing: Missing) -> Dataset:
-    """Read a long frame; warn if roles were guessed that are not clear."""
-    table = arrow_table(X, _FRAME)
-    if not table.num_rows:
-        raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
-    columns = resolve_columns(Chunk(table.slice(0, SAMPLE_ROWS), _FRAME), requested)
-    if not columns.long:
+def _read_arrays(X: object, layout: Layout | None) -> SeriesBatch:
+    """Read a list or an array of series; check the values."""
+    axes = layout or "channels_first"
+    if isinstance(X, list | tuple):
+        if isinstance(X, tuple) and len(X) == 2 and _is_collection(X[0]):
+            raise DataError("X is a pair of series and labels: unpack it, as in X, y = load(...)")
+        batch = from_list(X, axes)
+    else:
+        batch = from_array(X, axes)
+    check_values(batch)
+    if layout is None:
+        warn_if_swapped(batch)
+    return batch
+
+
+def _is_collection(x: Any) -> bool:
+    """Tell whether `x` can only be several series."""
+    if isinstance(x, list):
+        return bool(x) and getattr(x[0], "ndim", 0) == 2
+    return isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3
+
+
+def from_list(series: Iterable[object], layout: Layout) -> SeriesBatch:
+    """Concatenate 2-D series, or 1-D series of one channel, without a check of their values."""
+    blocks = [_time_first(x, index, layout) for index, x in enumerate(series)]
+    if not blocks:
         raise DataError(
-            "every row of the data frame is one series: use slts.scan_series(X), or for one "
-            "channel pass the values, X[columns].to_numpy()"
+            "X holds 0 sample(s) while a minimum of 1 is required: pass at least one series"
         )
-    if requested.label is None and columns.label is not None:
-        ignored = (*columns.ignored, columns.label)
-        columns = replace(columns, label=None, ignored=ignored, guessed=columns.guessed - {"label"})
-    numbers = (n for n in columns.ignored if kind_of(table.schema.field(n).type) in NUMERIC)
-    if columns.guessed - {"channels"} or ("channels" in columns.guessed and any(numbers)):
+    n_channels = blocks[0].shape[1]
+    for index, block in enumerate(blocks):
+        if block.size == 0:
+            what = "steps" if len(block) == 0 else "channels"
+            raise DataError(
+                f"series {index} has 0 {what}: every series needs at least one step and one "
+                f"channel. Leave it out, and its label too"
+            )
+        if block.shape[1] != n_channels:
+            raise DataError(
+                f"series {index} has {count(block.shape[1], 'channel')}, expected {n_channels} "
+                f"(as series 0): all series must have the same channels. If their axes are not "
+                f"{'(time, channels)' if layout == 'time_first' else '(channels, time)'}, pass "
+                f"layout= to as_series"
+            )
+    offsets = offsets_of(len(block) for block in blocks)
+    values = np.empty((int(offsets[-1]), n_channels), dtype=np.float64)
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, an error later
+        np.concatenate(blocks, out=values)
+    return SeriesBatch.from_checked(values, offsets, None)
+
+
+def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
+    """Return series number `index` as a (time, channels) array, a view if possible."""
+    if not isinstance(x, np.ndarray) and is_frame(x):
+        raise DataError(f"series {index} is a data frame: pass x.to_numpy().T for each frame x")
+    array = as_numbers(x, f"series {index}")
+    if array.ndim == 2:
+        return array if layout == "time_first" else array.T
+    if array.ndim == 1:
+        return array[:, None]
+    axes = "(time, channels)" if layout == "time_first" else "(channels, time)"
+    raise DataError(
+        f"series {index} has {array.ndim} dimensions (shape {array.shape}), expected {axes} or "
+        f"(time,). Reshape your data: X is a list of series. Write one series as [x]"
+    )
+
+
+def from_array(X: Any, layout: Layout) -> SeriesBatch:
+    """Read an array (n, time), (n, channels, time) or of objects, without a check of its values.
+
+    The batch shares memory with the array if its axes allow it.
+    """
+    is_sparse = hasattr(X, "nnz")
+    if hasattr(X, "__dask_graph__") or not (hasattr(X, "__array__") or is_sparse):
+        raise DataError(
+            f"X is of type {type(X).__name__}, expected a SeriesBatch, a list of 2-D arrays "
+            f"(channels, time), a 3-D array (n, channels, time), a 2-D array (n, time), or a data "
+            f"frame. For files and Dask collections use slts.scan_series, for a scan X.read()"
+        )
+    if getattr(X, "ndim", 0) == 1 and X.dtype == object:
+        return from_list(X, layout)
+    array = as_numbers(X, "X")
+    axes = "(n, time, channels)" if layout == "time_first" else "(n, channels, time)"
+    if array.ndim not in (2, 3):
+        raise DataError(
+            f"X has {array.ndim} dimension(s) (shape {array.shape}), expected 3: {axes}, or 2: "
+            f"(n, time). Reshape your data: X.reshape(1, -1) if it is one series of one channel"
+        )
+    if array.size == 0:
+        what = "sample(s)" if len(array) == 0 else "feature(s)"
+        raise DataError(f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required.")
+    if array.ndim == 2:
+        array = array[:, :, None]
+    elif layout == "channels_first":
+        array = array.transpose(0, 2, 1)
+    n_series, n_steps, n_channels = array.shape
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float64, copy=False).reshape(-1, n_channels)
+    offsets = np.arange(n_series + 1, dtype=np.int64) * n_steps
+    return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, None)
+
+
+def warn_if_swapped(batch: SeriesBatch) -> None:
+    """Warn about equal series with far more channels than steps: their axes may be swapped."""
+    n_steps = int(batch.lengths.max())
+    if batch.n_channels > _SWAPPED_RATIO * n_steps and (batch.lengths == n_steps).all():
         warn(
-            f"the columns of the data frame were guessed: {columns}. Name them with id=, time=, "
-            f"label= and channels= if this is wrong, or to silence this warning"
+            f"X is read as series of {batch.n_channels} channels and {count(n_steps, 'step')}. If "
+            f"the axes of each series are (time, channels), use "
+            f"slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
         )
-    rows = checked_rows(Chunk(table, _FRAME), columns, labels=True).rows
-    found = assemble(rows, columns, _FRAME, labels=True)
-    if missing == "error":
-        series, ids = found.series, None if found.ids is None else found.ids.tolist()
-        check_values(series.values, series.offsets, series.channel_names, ids, missing=missing)
-    return usable(found, columns.channels, skip=False)
+
+
+def is_frame(x: object) -> bool:
+    """Tell whether `x` is a data frame, without importing its library."""
+    for cls in type(x).__mro__:
+        if cls.__name__ in _FRAME_CLASSES.get(cls.__module__.partition(".")[0], ()):
+            return True
+    return False
+
+
+def _is_table(x: Any) -> bool:
+    """Tell whether `x` is a data frame whose columns have names; those of pandas may be numbers."""
+    is_pandas = hasattr(x, "iloc")
+    return is_frame(x) and (not is_pandas or all(isinstance(name, str) for name in x.columns))
 
 
 def check_one_per_series(

@@ -1,10 +1,10 @@
-"""`Dataset`: series with their labels; series that cannot be used are found here."""
+"""`Dataset`: series with their labels, identifiers and groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,6 @@ from slts.columns import Columns
 from slts.errors import DataError
 from slts.series.batch import SeriesBatch
 from slts.series.missing import trim_padding
-
-
-class Unusable(NamedTuple):
-    """A series that was left out: its position and identifier, and why it cannot be used."""
-
-    position: int
-    id: Any
-    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +38,6 @@ class Dataset:
         Share of the source that has been read, from 0 to 1; None if it is unknown.
     groups
         One group per series, such as the subject, or None. They are read with the labels.
-    unusable
-        Series that `iter_series` left out, with their positions among all series of the batch.
     """
 
     series: SeriesBatch
@@ -58,7 +48,6 @@ class Dataset:
     notes: tuple[str, ...] = ()
     share: float | None = None
     groups: AnyArray | None = None
-    unusable: tuple[Unusable, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of series."""
@@ -68,7 +57,6 @@ class Dataset:
         """Return the series of a slice or a mask, with all that belongs to them."""
         return replace(
             self,
-            unusable=(),
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
@@ -83,15 +71,8 @@ class Dataset:
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Yield some series at a time."""
         whole = self if labels else replace(self, labels=None, groups=None)
-        # Series that were left out belong to the batch in which they would be.
-        left, first = list(self.unusable), 0
-        for begin in range(0, max(len(self), bool(left)), batch_size):
-            batch, own = whole[begin : begin + batch_size], list[Unusable]()
-            is_last = begin + batch_size >= len(self)
-            while left and (is_last or left[0].position < first + len(batch) + len(own)):
-                own.append(left[0]._replace(position=left.pop(0).position - first))
-            first += len(batch) + len(own)
-            yield replace(batch, unusable=tuple(own))
+        for begin in range(0, len(self), batch_size):
+            yield whole[begin : begin + batch_size]
 
 
 def join(batches: Iterable[Dataset]) -> Dataset:
@@ -127,15 +108,14 @@ def _concatenate(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
     return np.concatenate(present) if len(present) == len(arrays) else None
 
 
-def usable(
+def checked(
     dataset: Dataset,
     channels: Sequence[str] | None,
     *,
-    skip: bool,
     steps: Sequence[str] | None = None,
     place: Callable[[int], str] | None = None,
 ) -> Dataset:
-    """Trim series to the last step with a value; raise an error for those that cannot be used.
+    """Trim series to the last step with a value; raise an error if one has none, or is infinite.
 
     Parameters
     ----------
@@ -143,8 +123,6 @@ def usable(
         Series whose values are not checked.
     channels, steps
         Names of the channels or, in wide form, of the columns of the steps, for messages.
-    skip
-        Leave out series that cannot be used.
     place
         Where the series of a number is, for messages; by default its identifier, or its number.
     """
@@ -155,23 +133,24 @@ def usable(
         return dataset
     infinite = np.logical_or.reduceat(np.isinf(values).any(axis=1), offsets[:-1])
     observed = np.logical_or.reduceat(finite.any(axis=1), offsets[:-1])
-    unusable = []
-    for position in np.flatnonzero(infinite | ~observed).tolist():
-        id = None if dataset.ids is None else dataset.ids[position].item()
-        reason = "the series has no values"
-        if infinite[position]:
-            series = values[offsets[position] : offsets[position + 1]]
-            step, channel = np.argwhere(np.isinf(series))[0]
-            of = f"of channel {channel}" if channels is None else f"of {channels[channel]!r}"
-            of = of if steps is None else f"({steps[step]!r})"
-            reason = f"step {step} {of} is infinite{' or not a number' if skip else ''}"
-        if not skip:
-            # Batches are parts of a table: a number would not be that of the whole.
-            named = f"{dataset.source}: series {position if id is None else repr(id)}"
-            where = named if place is None else place(position)
-            raise DataError(f"{where}: {reason}. Correct it, or leave the series out")
-        unusable.append(Unusable(position, id, reason))
-    return replace(dataset[observed & ~infinite], unusable=tuple(unusable))
+    wrong = infinite | ~observed
+    if not wrong.any():
+        return dataset
+    position = int(np.argmax(wrong))
+    reason = "the series has no values"
+    if infinite[position]:
+        series = values[offsets[position] : offsets[position + 1]]
+        step, channel = np.argwhere(np.isinf(series))[0]
+        of = f"of channel {channel}" if channels is None else f"of {channels[channel]!r}"
+        of = of if steps is None else f"({steps[step]!r})"
+        reason = f"step {step} {of} is infinite"
+    if place is None:
+        # Batches are parts of a table: a number would not be that of the whole.
+        id = position if dataset.ids is None else dataset.ids[position].item()
+        where = f"{dataset.source}: series {id!r}"
+    else:
+        where = place(position)
+    raise DataError(f"{where}: {reason}. Correct it, or leave the series out")
 
 
 def first_missing(values: Sequence[Any]) -> int | None:

@@ -17,9 +17,8 @@ from slts.columns.facts import SeriesRows
 from slts.columns.rows import Chunk, TimeForm, grid_step, parse_times, plain_column
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.series.batch import SeriesBatch
+from slts.series.batch import SeriesBatch, offsets_of
 from slts.series.dataset import Dataset
-from slts.series.flatten import offsets_of, sorted_rows
 from slts.series.naming import names_of, plain_times
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -214,6 +213,37 @@ def _raise_if_past_midnight(
             f"name another column with --time (time=), or drop the column if the rows are in "
             f"order. If all times are of one day, sort the rows"
         )
+
+
+def sorted_rows(codes: IntArray, times: AnyArray, ids: Sequence[object], where: str) -> IntArray:
+    """Return the order of rows by series and time, which must differ within a series.
+
+    Parameters
+    ----------
+    codes, times
+        Number of the series, and time, of every row.
+    ids
+        Identifiers of the series, for messages.
+    where
+        Name of the table, for messages.
+    """
+    if times.dtype.kind in "fmM" and not np.isfinite(times).all():
+        row = int(np.argmin(np.isfinite(times)))
+        raise DataError(f"{where}: the time in row {row} is {times[row]!s}: drop the row")
+    try:
+        ranks: IntArray = np.unique(times, return_inverse=True)[1]
+    except TypeError as error:
+        raise DataError(f"{where}: the times cannot be sorted: {error}") from error
+    order: IntArray = np.lexsort((ranks, codes))
+    twice = (np.diff(codes[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if twice.any():
+        row = order[int(np.argmax(twice))]
+        raise DataError(
+            f"{where}: time {times[row]!s} occurs twice in the series with id {ids[codes[row]]!r}: "
+            "drop or average the duplicates. If this id has several series, name all columns that "
+            "identify one: --id subject --id trial (id=['subject', 'trial'])"
+        )
+    return order
 
 
 def plain_array(column: Any) -> AnyArray:

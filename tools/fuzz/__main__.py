@@ -1,7 +1,7 @@
 """Run random cases for a while, each with its own seed; report what is not a clear error.
 
-    python -m tests.fuzz --seconds 300        all targets in turn
-    python -m tests.fuzz tables 1234          one case again, with its traceback
+    python -m tools.fuzz --seconds 300        all targets in turn
+    python -m tools.fuzz tables 1234          one case again, with its traceback
 
 Cases run in another process, which is started again after a crash or a hang.
 """
@@ -29,7 +29,7 @@ MOST_SECONDS, MOST_BYTES = 120.0, 8 * 2**30
 
 def run_case(target, seed):
     """Run a case; raise what is a finding."""
-    from tests.fuzz.cases import TARGETS, allowed
+    from tools.fuzz.cases import TARGETS, allowed
 
     rng = np.random.default_rng(seed)
     with (
@@ -44,7 +44,7 @@ def run_case(target, seed):
 
 def work(targets, first):
     """Run cases without end; print each before it runs, and what it finds."""
-    from tests.fuzz.cases import SOURCES
+    from tools.fuzz.cases import SOURCES
 
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
@@ -73,7 +73,7 @@ def fuzz(targets, seconds, first):
     """Run cases until the time is over; return the findings by their place."""
     found, ends, seed, count = {}, time.monotonic() + seconds, first, 0
     while time.monotonic() < ends:
-        command = [sys.executable, "-m", "tests.fuzz", "--work", *targets, "--first", str(seed)]
+        command = [sys.executable, "-m", "tools.fuzz", "--work", *targets, "--first", str(seed)]
         with (
             tempfile.TemporaryFile("w+") as errors,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
@@ -123,11 +123,11 @@ def note(found, place, case, text):
     if key not in found:
         found[key] = text
         name = " ".join(map(str, case or ()))
-        print(f"{place}: {text}\n    python -m tests.fuzz {name}", flush=True)
+        print(f"{place}: {text}\n    python -m tools.fuzz {name}", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("target", nargs="*", help="names of targets, or one name and a seed")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--first", type=int, help="first seed; drawn at random if not given")
