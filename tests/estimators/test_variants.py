@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.series.channels import SCALES, ChannelScale
+from slts.features.row_map import SCALES, ChannelScale
 from tests.estimators.kinds import ROW_MAPPED, every, quick
 
 REGULARIZERS = ["frobenius", "nuclear", "l1", "mahalanobis"]

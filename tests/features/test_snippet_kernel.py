@@ -8,8 +8,8 @@ import pytest
 import slts
 from slts.alignment.cpu import available_targets
 from slts.features.feature_map import Resources
+from slts.features.row_map import ChannelScale
 from slts.features.snippets import Snippets
-from slts.series.channels import ChannelScale
 from tests.oracles import windows
 
 TARGETS = [target.name for target in available_targets()]

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slts import SeriesBatch, as_series
-from slts.series import normalize_rows
-from slts.series.channels import (
+from slts.features.row_map import (
     ChannelScale,
     Components,
     differences,
     mean_shares,
     pool_steps,
 )
+from slts.series import normalize_rows
 from slts.series.missing import fill_gaps, give_to_observed, leave_out_missing
 from slts.series.source import series_digests
 

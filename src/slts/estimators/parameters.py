@@ -16,9 +16,8 @@ from sklearn.base import BaseEstimator
 
 from slts.alignment import DEVICES, Itakura
 from slts.alignment.settings import DTYPES
-from slts.features.row_map import REPRESENTATIONS
+from slts.features.row_map import REPRESENTATIONS, SCALES
 from slts.quantities import parse_bytes
-from slts.series.channels import SCALES
 from slts.solvers import REGULARIZERS
 from slts.training.landmarks import SELECTION_METHODS
 

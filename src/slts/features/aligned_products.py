@@ -15,9 +15,8 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, Alignment, AlignmentSettings
 from slts.features.feature_map import Attribution, PlainState, Resources
-from slts.features.row_map import RowMap, RowTrace, require
+from slts.features.row_map import RowMap, RowTrace, leading_directions, require
 from slts.series import SeriesBatch
-from slts.series.channels import leading_directions
 from slts.solvers.arrays import matmul, on_device_of, on_host
 
 # Bytes of aligned products that are held at once.

@@ -26,9 +26,8 @@ from slts.alignment import array_module
 from slts.alignment.cpu import native
 from slts.execution import Block, check_stopped, map_blocks, partition, thread_count
 from slts.features.feature_map import Attribution, PlainState, Resources
-from slts.features.row_map import require
+from slts.features.row_map import ChannelScale, require
 from slts.series import SeriesBatch
-from slts.series.channels import ChannelScale
 from slts.series.missing import fill_gaps, give_to_observed
 from slts.solvers.arrays import matmul, on_host
 

@@ -10,10 +10,9 @@ from slts.features.aligned_products import AlignedProducts
 from slts.features.linear_model import LinearModel
 from slts.features.neighbours import Neighbours
 from slts.features.origins import Origins
-from slts.features.row_map import RowMap
+from slts.features.row_map import ChannelScale, Components, RowMap
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.channels import ChannelScale, Components
 from slts.solvers.calibration import HeldOutMargins, Validation
 from slts.solvers.logdet import LogDetSolution
 from slts.solvers.ridge import RidgeReport

@@ -20,8 +20,8 @@ from slts.report.importance import shares
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, clock, pack, rounded
 from slts.series import SeriesBatch
-from slts.series.channels import transform_rows
 from slts.series.missing import fill_gaps, has_missing
+from slts.series.rows import transform_rows
 
 # References shown for one class of one series.
 STRONGEST = 4

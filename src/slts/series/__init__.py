@@ -3,7 +3,7 @@
 batch          `SeriesBatch`, the container: values (steps x channels) and offsets; checks of values
 convert        `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
 missing        missing values: what is observed, steps to leave out, interpolation
-channels       maps of steps and channels: unit rows, scales, differences, components
+rows           unit rows, and maps of rows that a metric defines
 naming         names of series from their identifiers; times of steps
 dataset        `Dataset`: a batch with labels, identifiers and groups
 source         the protocol of sources of series in parts; keys of series and identifiers
@@ -18,7 +18,7 @@ every series.
 from __future__ import annotations
 
 from slts.series.batch import SeriesBatch
-from slts.series.channels import normalize_rows
 from slts.series.convert import as_series
+from slts.series.rows import normalize_rows
 
 __all__ = ["SeriesBatch", "as_series", "normalize_rows"]

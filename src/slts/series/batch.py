@@ -275,7 +275,8 @@ class SeriesBatch:
         list of FloatArray
             Read-only views into the batch.
         """
-        check_word("layout", layout, ("channels_first", "time_first"))
+        if layout not in ("channels_first", "time_first"):
+            raise DataError(f"layout must be 'channels_first' or 'time_first', got {layout!r}")
         return [x.T if layout == "time_first" else x for x in self]
 
     def __len__(self) -> int:
@@ -468,13 +469,6 @@ def check_values(batch: SeriesBatch, missing: Missing = "ignore") -> None:
             f"{batch.name_of(int(np.argmin(observed)))} is NaN throughout: at least one value of a "
             "series must be observed. Leave it out, and its label too"
         )
-
-
-def check_word(name: str, value: object, words: Sequence[str | None]) -> None:
-    """Raise `DataError` unless a parameter is one of some words."""
-    if value not in words:
-        expected = " or ".join(repr(word) for word in words if word is not None)
-        raise DataError(f"{name} must be {expected}, got {value!r}")
 
 
 def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:

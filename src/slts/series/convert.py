@@ -11,7 +11,7 @@ from slts._typing import AnyArray, Layout, Missing
 from slts.columns import RequestedColumns
 from slts.errors import DataError, warn
 from slts.quantities import count
-from slts.series.batch import SeriesBatch, as_numbers, check_values, check_word, offsets_of
+from slts.series.batch import SeriesBatch, as_numbers, check_values, offsets_of
 from slts.series.frames import read_frame
 from slts.series.missing import fill_gaps, trim_padding
 
@@ -122,8 +122,8 @@ def as_series(
     >>> as_series(np.zeros((4, 7)))
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
-    check_word("layout", layout, (None, "channels_first", "time_first"))
-    check_word("missing", missing, ("ignore", "interpolate", "error"))
+    _check_word("layout", layout, (None, "channels_first", "time_first"))
+    _check_word("missing", missing, ("ignore", "interpolate", "error"))
     columns = {"id": id, "time": time, "label": label, "channels": channels}
     named = [name for name, value in columns.items() if value is not None]
     labels = None
@@ -133,6 +133,7 @@ def as_series(
         batch = _read_arrays(X, layout)
         if padded or missing != "error":
             batch = trim_padding(batch)
+        check_values(batch)
     elif padded:
         raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
     else:
@@ -152,7 +153,7 @@ def as_series(
 
 
 def _read_arrays(X: object, layout: Layout | None) -> SeriesBatch:
-    """Read a list or an array of series; check the values."""
+    """Read a list or an array of series, without a check of its values."""
     axes = layout or "channels_first"
     if isinstance(X, list | tuple):
         if isinstance(X, tuple) and len(X) == 2 and _is_collection(X[0]):
@@ -160,7 +161,6 @@ def _read_arrays(X: object, layout: Layout | None) -> SeriesBatch:
         batch = from_list(X, axes)
     else:
         batch = from_array(X, axes)
-    check_values(batch)
     if layout is None:
         warn_if_swapped(batch)
     return batch
@@ -290,3 +290,10 @@ def check_one_per_series(
             f"X and {name} have inconsistent lengths: {n_series} series and {len(values)} {nouns}."
             f"{advice}"
         )
+
+
+def _check_word(name: str, value: object, words: Sequence[str | None]) -> None:
+    """Raise `DataError` unless a parameter is one of some words."""
+    if value not in words:
+        expected = " or ".join(repr(word) for word in words if word is not None)
+        raise DataError(f"{name} must be {expected}, got {value!r}")

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from slts.series import as_series
-from slts.series.channels import (
+from slts.features.row_map import (
     ChannelScale,
     Components,
     differences,
     pool_steps,
     spread_of,
-    transform_rows,
 )
+from slts.series import as_series
+from slts.series.rows import transform_rows
 
 
 @pytest.fixture
