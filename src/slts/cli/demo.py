@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from slts import datasets, estimators
 from slts.cli import options
-from slts.cli.evaluate import accuracy, describe_accuracy
+from slts.cli.accuracy import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json, show_table
 from slts.estimators.linear import LinearClassifier
 from slts.extras import import_extra
@@ -22,21 +23,17 @@ from slts.series import SeriesBatch
 _PAPER = {"1NN": 93.8, "BBS": 97.1, "SLTS": 97.1}
 
 
-@options.command
+Out = Annotated[Path, Option("--out", "-o", help="Folder for the model and the report.")]
+
+
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o")] = Path("demo-output"),
+    out: Out = Path("demo-output"),
     random_state: options.RandomState = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Train on Japanese Vowels, compare with the paper, write a report.
-
-    Parameters
-    ----------
-    out
-        Folder for the model and the report.
-    """
+    """Train on Japanese Vowels, compare with the paper, write a report."""
     messages = Messages(quiet, verbose)
     if out.exists() and not out.is_dir():
         raise CommandError(f"{out} is not a folder")
@@ -47,7 +44,7 @@ def demo(
     model: Any = None
     for name, model in _classifiers(random_state).items():
         start = time.monotonic()
-        model.set_params(verbose=messages.shows_progress).fit(X, y)
+        model.set_params(verbose=not quiet).fit(X, y)
         measured = accuracy(model.predict(X_test), y_test)
         model.set_params(verbose=False)
         seconds = time.monotonic() - start
@@ -65,9 +62,7 @@ def demo(
     model_file, page = out / "model.slts", out / "report.html"
     save(model, model_file)
     messages.detail(f"model: {model_file}")
-    write_report(
-        model, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=messages.shows_progress
-    )
+    write_report(model, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=not quiet)
     if as_json:
         show_json({"methods": rows, "model": str(model_file), "report": str(page)})
     if as_json or quiet:

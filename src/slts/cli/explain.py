@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from typer import Option
 
 from slts._typing import FloatArray
 from slts.atomic_files import atomic_file
 from slts.cli import options
-from slts.cli.data import check_output_path, load_model, read_batches
+from slts.cli.data import check_output, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.extras import import_extra
 from slts.features.explanation import Explanation, explain
@@ -21,19 +22,28 @@ from slts.series import SeriesBatch
 from slts.series.naming import time_texts
 
 _BATCH_SIZE = 1024
-_PICTURES = (".png", ".svg", ".pdf")
 
 
-@options.command
+_SERIES = (
+    "Identifier of the series. If no series has this identifier, a number is a position, counted "
+    "from 0."
+)
+Series = Annotated[str, Option("--series", "-s", help=_SERIES)]
+ForClass = Annotated[
+    str | None, Option("--class", help="Class to explain.", show_default="the predicted class")
+]
+Top = Annotated[int, Option(min=1, help="Number of rows in each table; another has the rest.")]
+Plot = Annotated[Path | None, Option(help="Plot the contributions: .png, .svg, .pdf.")]
+
+
+@options.with_common_options
 def explain_prediction(
     model: options.ModelFile,
     data: options.Data,
-    series: Annotated[str, typer.Option("--series", "-s")] = "0",
-    for_class: Annotated[
-        str | None, typer.Option("--class", show_default="the predicted class")
-    ] = None,
-    top: Annotated[int, typer.Option(min=1)] = 5,
-    plot: Path | None = None,
+    series: Series = "0",
+    for_class: ForClass = None,
+    top: Top = 5,
+    plot: Plot = None,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -41,21 +51,9 @@ def explain_prediction(
 
     Channels and steps have contributions. Their sum plus the offset is the decision value. The
     intercept plus the contributions of landmarks and snippets is the same decision value.
-
-    Parameters
-    ----------
-    series
-        Identifier of the series. If no series has this identifier, a number is a position,
-        counted from 0.
-    for_class
-        Class to explain.
-    top
-        Number of rows in each table, before the sum of the others.
-    plot
-        Plot the contributions: .png, .svg, .pdf.
     """
     if plot is not None:
-        check_output_path(plot, "the plot", "--plot", _PICTURES, [model, data])
+        check_output(plot, "--plot", (".png", ".svg", ".pdf"), model, data)
         import_extra("matplotlib", "plots").use("agg")
     fitted = load_model(model, common)
     name, x = _find(series, data, common, fitted)
@@ -70,7 +68,9 @@ def explain_prediction(
     if common.as_json:
         show_json(content)
         return
-    _print(fitted, explanation, content, top)
+    _show_classes(content, top)
+    _show_steps(content, explanation, top)
+    _show_landmarks(content, explanation, fitted, top)
     if plot is not None:
         common.messages.done(f"plot: {plot}")
 
@@ -81,24 +81,23 @@ def _find(
     """Return the series with an identifier, or at a position if none has that identifier."""
     position = int(wanted) if wanted.isdecimal() else None
     at_position: tuple[str, SeriesBatch] | None = None
-    done, first = 0, list[str]()
+    done, examples = 0, list[str]()
     for batch in read_batches(data, common, model, _BATCH_SIZE):
-        names = None if batch.ids is None else [str(name) for name in batch.ids.tolist()]
-        first = first or (names or [])[:3]
-        if names is not None and wanted in names:
-            at = names.index(wanted)
-            return wanted, batch.series[at : at + 1]
+        ids = range(done, done + len(batch)) if batch.ids is None else batch.ids.tolist()
+        names = list(map(str, ids))
+        examples = examples or names[:3]
+        if wanted in names:
+            k = names.index(wanted)
+            return wanted, batch.series[k : k + 1]
         if position is not None and done <= position < done + len(batch):
-            at = position - done
-            at_position = (wanted if names is None else names[at], batch.series[at : at + 1])
-            if names is None:
-                break
+            k = position - done
+            at_position = names[k], batch.series[k : k + 1]
         done += len(batch)
     if at_position is None:
-        like = f", such as {', '.join(map(repr, first))}" if first else ""
         raise CommandError(
-            f"{data} has {done} series, and none has the identifier or the position {wanted}. "
-            f"Give an identifier{like}, or a position from 0 to {done - 1}"
+            f"--series {wanted}: {data} has {count(done, 'series', 'series')}, and none has this "
+            f"identifier or position. Give an identifier, such as {', '.join(examples)}, or a "
+            f"position from 0 to {done - 1}"
         )
     return at_position
 
@@ -121,8 +120,8 @@ def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
 
     pyplot: Any = import_extra("matplotlib.pyplot", "plots")
     figure: Any = plot_contributions(explanation, chosen).figure
-    with atomic_file(path) as fresh:
-        figure.savefig(fresh, dpi=150, bbox_inches="tight")
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, dpi=150, bbox_inches="tight")
     pyplot.close(figure)
 
 
@@ -154,31 +153,43 @@ def _content(
     }
 
 
-def _print(model: Any, explanation: Explanation, content: dict[str, Any], top: int) -> None:
-    labels, chosen, scores = content["classes"], content["explained"], content["decision"]
+def _show_classes(content: dict[str, Any], top: int) -> None:
+    """Show the decision values and probabilities of the classes with the largest ones."""
     typer.echo(f"series {content['series']}: predicted {content['predicted']}")
-    chances = content["probabilities"]
+    decisions, probabilities = content["decision"], content["probabilities"]
     rows = []
-    for c in np.argsort(-scores, kind="stable")[:top]:
-        name = str(labels[c])
-        rows.append([name, f"{scores[c]:.4f}", f"{chances[name]:.3f}" if chances else ""])
+    for c in np.argsort(-decisions, kind="stable")[:top]:
+        name = str(content["classes"][c])
+        probability = "" if probabilities is None else f"{probabilities[name]:.3f}"
+        rows.append([name, f"{decisions[c]:.4f}", probability])
     show_table(["class", "decision value", "probability"], rows)
-    c = labels.index(chosen)
-    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
-    of_class = f"class {chosen}{against}: decision value {scores[c]:.4f} ="
 
-    def show_largest(
-        header: list[str], cells: Callable[[int], list[str]], values: FloatArray, total: float
-    ) -> None:
-        """Show the largest contributions in absolute value, and the sum of the others."""
-        order = np.argsort(-np.abs(values), kind="stable").tolist()
-        rows, parts = [cells(i) for i in order[:top]], values[order[:top]].tolist()
-        if others := order[top:]:
-            rows.append([count(len(others), "other"), *[""] * (len(header) - 1)])
-            parts.append(values[others].sum())
-        shown = _adding_up(total, parts)
-        rows = [[*row, f"{part:+.4f}"] for row, part in zip(rows, shown, strict=True)]
-        show_table([*header, "contribution"], rows)
+
+def _show_steps(content: dict[str, Any], explanation: Explanation, top: int) -> None:
+    """Show the channels and steps that contribute most."""
+    c = content["classes"].index(content["explained"])
+    terms, offset = content["contributions"][c], content["offset"][c]
+    typer.echo(f"{_sum_of(content, c)} offset {offset:.4f} + contributions {terms.sum():.4f}")
+    _show_terms(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), top)
+    times = explanation.series.times
+    if times is None:
+        _show_terms(["step"], lambda i: [str(i)], terms.sum(axis=1), top)
+        return
+    texts = time_texts(times)
+    _show_terms(["step", "time"], lambda i: [str(i), texts[i]], terms.sum(axis=1), top)
+
+
+def _show_landmarks(
+    content: dict[str, Any], explanation: Explanation, model: Any, top: int
+) -> None:
+    """Show the landmarks and snippets that contribute most."""
+    c = content["classes"].index(content["explained"])
+    of_landmarks, of_snippets = content["by_landmark"][c], content["by_snippet"][c]
+    line = f"{_sum_of(content, c)} intercept {content['intercept'][c]:.4f}"
+    line += f" + landmarks {of_landmarks.sum():.4f}"
+    if len(of_snippets):
+        line += f" + snippets {of_snippets.sum():.4f}"
+    typer.echo(line)
 
     def landmark(j: int) -> list[str]:
         return [content["landmark_names"][j], f"{content['similarities'][j]:.4f}"]
@@ -189,36 +200,26 @@ def _print(model: Any, explanation: Explanation, content: dict[str, Any], top: i
         text += "" if compared == "values" else f", {compared}"
         return [text, str(np.count_nonzero(explanation.occurrences(k)))]
 
-    terms, times = content["contributions"][c], explanation.series.times
-    texts = [] if times is None else time_texts(times)
-    offset, total = _adding_up(scores[c], [content["offset"][c], terms.sum()])
-    typer.echo(f"{of_class} offset {offset:.4f} + contributions {total:.4f}")
-    show_largest(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), total)
-    head = ["step", "time"] if texts else ["step"]
-    show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), total)
-    of_landmarks, of_snippets = content["by_landmark"][c], content["by_snippet"][c]
-    intercept, *sums = _adding_up(
-        scores[c], [content["intercept"][c], of_landmarks.sum(), of_snippets.sum()]
-    )
-    also = f" + snippets {sums[1]:.4f}" if len(of_snippets) else ""
-    typer.echo(f"{of_class} intercept {intercept:.4f} + landmarks {sums[0]:.4f}{also}")
-    show_largest(["landmark", "plain similarity"], landmark, of_landmarks, sums[0])
+    _show_terms(["landmark", "plain similarity"], landmark, of_landmarks, top)
     if len(of_snippets):
-        show_largest(["snippet", "number of steps where it occurs"], snippet, of_snippets, sums[1])
+        header = ["snippet", "number of steps where it occurs"]
+        _show_terms(header, snippet, of_snippets, top)
 
 
-def _adding_up(total: float, parts: Sequence[float]) -> list[float]:
-    """Round to four decimals, each part up or down, so that the parts sum to the rounded total.
+def _sum_of(content: dict[str, Any], c: int) -> str:
+    labels = content["classes"]
+    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
+    return f"class {labels[c]}{against}: decision value {content['decision'][c]:.4f} ="
 
-    Examples
-    --------
-    >>> from slts.cli.explain import _adding_up
-    >>> _adding_up(1.0, [-0.70406, 1.70406])
-    [-0.7041, 1.7041]
-    """
-    units = 1e4 * np.asarray(parts, dtype=np.float64)
-    whole = np.floor(units)
-    n_up = round(1e4 * round(total, 4)) - int(whole.sum())
-    whole[np.argsort(whole - units, kind="stable")[:n_up]] += 1.0
-    # Without the sign of a zero.
-    return [float(value) for value in whole / 1e4 + 0.0]
+
+def _show_terms(
+    header: Sequence[str], cells: Callable[[int], list[str]], values: FloatArray, top: int
+) -> None:
+    """Show the largest contributions in absolute value, and the sum of the others."""
+    order = np.argsort(-np.abs(values), kind="stable").tolist()
+    rows = [[*cells(k), f"{values[k]:+.4f}"] for k in order[:top]]
+    others = order[top:]
+    if others:
+        blank = [""] * (len(header) - 1)
+        rows.append([count(len(others), "other"), *blank, f"{values[others].sum():+.4f}"])
+    show_table([*header, "contribution"], rows)
