@@ -27,8 +27,8 @@ COMMANDS = {
     "certify": ("certify:certify_model", "Compute an upper bound on the error on new series."),
     "report": ("report:report", "Write a self-contained HTML page about a model."),
 }
-# Errors whose message tells the user what to do.
-_EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)
+# Errors whose message tells the user what to do; a missing GPU is a RuntimeError.
+_EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError, RuntimeError)
 
 
 class _LazyGroup(TyperGroup):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import typer
 
-from slts.alignment import require_device
 from slts.cli.options import CommonOptions
 from slts.cli.terminal import CommandError, Messages
 from slts.execution import memory_limit
@@ -53,18 +52,9 @@ def _reads(source: str, path: Path) -> bool:
     return path.resolve() in inputs or in_folder
 
 
-def check_device(device: str, owner: str) -> None:
-    """Raise an error if a device is missing, before anything is read."""
-    try:
-        require_device(device, owner)
-    except RuntimeError as error:
-        raise CommandError(str(error)) from error
-
-
 def load_model(path: Path, common: CommonOptions, *, verbose: bool = False) -> Any:
     """Load a model that uses the device and the threads of the options."""
     model = load(path)
-    check_device(common.device, type(model).__name__)
     return model.set_params(device=common.device, n_jobs=common.jobs, verbose=verbose)
 
 
@@ -159,12 +149,11 @@ def _scan(data: str, common: CommonOptions, expected: Expected, groups: str | No
     arguments = _arguments(data, common, expected, groups)
     scan = scan_series(data, **arguments)
     columns = scan.columns
-    if columns is not None and common.label is None:
-        if expected.label in (*columns.channels, *columns.ignored):
-            scan = scan_series(data, **arguments | {"label": expected.label})
+    others = () if columns is None else (*columns.channels, *columns.ignored)
+    if common.label is None and expected.label in others:
+        scan = scan_series(data, **arguments | {"label": expected.label})
     if expected is not _NOTHING:
         check_scan(scan, expected.channels, expected.every)
-    common.messages.detail(repr(scan))
     return scan
 
 

@@ -14,6 +14,8 @@ from slts.cli.data import Expected, load_model, open_scan
 from slts.cli.terminal import show_json, show_table
 from slts.guarantees.held_out import HeldOut
 
+_SCORES = ("class", "precision", "recall", "f1", "series")
+
 
 @options.with_common_options
 def evaluate(
@@ -47,8 +49,9 @@ def evaluate(
 def scores(held_out: HeldOut) -> dict[str, Any]:
     """Return accuracy, balanced accuracy, log-loss, scores of every class, confusion matrix."""
     classes, truth, predicted = held_out.model.classes_, held_out.labels, held_out.predicted
-    precision, recall, f1, support = precision_recall_fscore_support(
-        truth, predicted, labels=classes, zero_division=0.0
+    # Classes without series have no recall, and classes that are not predicted no precision.
+    by_class = precision_recall_fscore_support(
+        truth, predicted, labels=classes, zero_division=np.nan
     )
     loss = None
     if held_out.probabilities is not None:
@@ -56,37 +59,27 @@ def scores(held_out: HeldOut) -> dict[str, Any]:
         loss = float(log_loss(codes, held_out.probabilities, labels=np.arange(len(classes))))
     return {
         **accuracy(predicted, truth, held_out.groups),
-        # Classes without series have no recall.
-        "balanced_accuracy": float(recall[support > 0].mean()),
+        "n_copies": held_out.n_copies,
+        "balanced_accuracy": float(np.nanmean(by_class[1])),
         "log_loss": loss,
         "by_class": [
-            {
-                "class": name,
-                "series": int(support[c]),
-                "precision": float(precision[c]),
-                "recall": float(recall[c]) if support[c] else None,
-                "f1": float(f1[c]),
-            }
-            for c, name in enumerate(classes.tolist())
+            dict(zip(_SCORES, row, strict=True))
+            for row in zip(classes.tolist(), *by_class, strict=True)
         ],
         "classes": classes.tolist(),
         "confusion": confusion_matrix(truth, predicted, labels=classes).tolist(),
-        "n_training_copies": held_out.n_copies,
     }
 
 
 def _show_classes(measured: dict[str, Any]) -> None:
-    rows = [
-        [
-            str(row["class"]),
-            str(row["series"]),
-            f"{row['precision']:.3f}",
-            "" if row["recall"] is None else f"{row['recall']:.3f}",
-            f"{row['f1']:.3f}",
-        ]
-        for row in measured["by_class"]
-    ]
-    show_table(["class", "series", "precision", "recall", "F1"], rows)
+    rows = [[str(name), *map(_cell, row)] for name, *row in map(dict.values, measured["by_class"])]
+    show_table(_SCORES, rows)
     names = [str(name) for name in measured["classes"]]
     rows = [[name, *map(str, row)] for name, row in zip(names, measured["confusion"], strict=True)]
     show_table(["true", *names], rows, title="confusion matrix: columns are predictions")
+
+
+def _cell(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "" if np.isnan(value) else f"{value:.3f}"

@@ -24,11 +24,10 @@ from slts.series.naming import time_texts
 _BATCH_SIZE = 1024
 
 
-_SERIES = (
-    "Identifier of the series. If no series has this identifier, a number is a position, counted "
-    "from 0."
-)
-Series = Annotated[str, Option("--series", "-s", help=_SERIES)]
+_SERIES = "Identifier of the series; its position from 0 if series have no identifiers."
+Series = Annotated[
+    str | None, Option("--series", "-s", help=_SERIES, show_default="the first series")
+]
 ForClass = Annotated[
     str | None, Option("--class", help="Class to explain.", show_default="the predicted class")
 ]
@@ -40,7 +39,7 @@ Plot = Annotated[Path | None, Option(help="Plot the contributions: .png, .svg, .
 def explain_prediction(
     model: options.ModelFile,
     data: options.Data,
-    series: Series = "0",
+    series: Series = None,
     for_class: ForClass = None,
     top: Top = 5,
     plot: Plot = None,
@@ -69,37 +68,29 @@ def explain_prediction(
         show_json(content)
         return
     _show_classes(content, top)
-    _show_steps(content, explanation, top)
-    _show_landmarks(content, explanation, fitted, top)
+    _show_contributions(content, explanation, fitted, top)
     if plot is not None:
         common.messages.done(f"plot: {plot}")
 
 
 def _find(
-    wanted: str, data: str, common: options.CommonOptions, model: Any
+    wanted: str | None, data: str, common: options.CommonOptions, model: Any
 ) -> tuple[str, SeriesBatch]:
-    """Return the series with an identifier, or at a position if none has that identifier."""
-    position = int(wanted) if wanted.isdecimal() else None
-    at_position: tuple[str, SeriesBatch] | None = None
-    done, examples = 0, list[str]()
+    """Return the series with an identifier; None is the first one."""
+    n_series, examples = 0, list[str]()
     for batch in read_batches(data, common, model, _BATCH_SIZE):
-        ids = range(done, done + len(batch)) if batch.ids is None else batch.ids.tolist()
+        ids = range(n_series, n_series + len(batch)) if batch.ids is None else batch.ids.tolist()
         names = list(map(str, ids))
-        examples = examples or names[:3]
+        wanted = names[0] if wanted is None else wanted
         if wanted in names:
             k = names.index(wanted)
             return wanted, batch.series[k : k + 1]
-        if position is not None and done <= position < done + len(batch):
-            k = position - done
-            at_position = names[k], batch.series[k : k + 1]
-        done += len(batch)
-    if at_position is None:
-        raise CommandError(
-            f"--series {wanted}: {data} has {count(done, 'series', 'series')}, and none has this "
-            f"identifier or position. Give an identifier, such as {', '.join(examples)}, or a "
-            f"position from 0 to {done - 1}"
-        )
-    return at_position
+        examples = examples or names[:3]
+        n_series += len(batch)
+    raise CommandError(
+        f"--series {wanted}: none of the {n_series:,} series of {data} has this identifier. "
+        f"Identifiers are {', '.join(examples)} and so on"
+    )
 
 
 def _find_class(explanation: Explanation, text: str | None) -> Any:
@@ -165,31 +156,21 @@ def _show_classes(content: dict[str, Any], top: int) -> None:
     show_table(["class", "decision value", "probability"], rows)
 
 
-def _show_steps(content: dict[str, Any], explanation: Explanation, top: int) -> None:
-    """Show the channels and steps that contribute most."""
-    c = content["classes"].index(content["explained"])
-    terms, offset = content["contributions"][c], content["offset"][c]
-    typer.echo(f"{_sum_of(content, c)} offset {offset:.4f} + contributions {terms.sum():.4f}")
-    _show_terms(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), top)
-    times = explanation.series.times
-    if times is None:
-        _show_terms(["step"], lambda i: [str(i)], terms.sum(axis=1), top)
-        return
-    texts = time_texts(times)
-    _show_terms(["step", "time"], lambda i: [str(i), texts[i]], terms.sum(axis=1), top)
-
-
-def _show_landmarks(
+def _show_contributions(
     content: dict[str, Any], explanation: Explanation, model: Any, top: int
 ) -> None:
-    """Show the landmarks and snippets that contribute most."""
-    c = content["classes"].index(content["explained"])
-    of_landmarks, of_snippets = content["by_landmark"][c], content["by_snippet"][c]
-    line = f"{_sum_of(content, c)} intercept {content['intercept'][c]:.4f}"
-    line += f" + landmarks {of_landmarks.sum():.4f}"
-    if len(of_snippets):
-        line += f" + snippets {of_snippets.sum():.4f}"
-    typer.echo(line)
+    """Show what contributes most: channels and steps, then landmarks and snippets."""
+    labels = content["classes"]
+    c = labels.index(content["explained"])
+    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
+    decision = f"class {labels[c]}{against}: decision value {content['decision'][c]:.4f}"
+
+    terms, times = content["contributions"][c], explanation.series.times
+    texts = [] if times is None else time_texts(times)
+    typer.echo(f"{decision} = offset {content['offset'][c]:.4f} + contributions {terms.sum():.4f}")
+    _show_terms(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), top)
+    header = ["step", "time"] if texts else ["step"]
+    _show_terms(header, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), top)
 
     def landmark(j: int) -> list[str]:
         return [content["landmark_names"][j], f"{content['similarities'][j]:.4f}"]
@@ -197,19 +178,18 @@ def _show_landmarks(
     def snippet(k: int) -> list[str]:
         text = model.describe_snippet(k, explanation.channel_names)
         compared = model.snippets_.compared(k)
-        text += "" if compared == "values" else f", {compared}"
-        return [text, str(np.count_nonzero(explanation.occurrences(k)))]
+        n_steps = np.count_nonzero(explanation.occurrences(k))
+        return [text if compared == "values" else f"{text}, {compared}", str(n_steps)]
 
+    of_landmarks, of_snippets = content["by_landmark"][c], content["by_snippet"][c]
+    sums = f"landmarks {of_landmarks.sum():.4f}"
+    if len(of_snippets):
+        sums += f" + snippets {of_snippets.sum():.4f}"
+    typer.echo(f"{decision} = intercept {content['intercept'][c]:.4f} + {sums}")
     _show_terms(["landmark", "plain similarity"], landmark, of_landmarks, top)
     if len(of_snippets):
         header = ["snippet", "number of steps where it occurs"]
         _show_terms(header, snippet, of_snippets, top)
-
-
-def _sum_of(content: dict[str, Any], c: int) -> str:
-    labels = content["classes"]
-    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
-    return f"class {labels[c]}{against}: decision value {content['decision'][c]:.4f} ="
 
 
 def _show_terms(

@@ -17,15 +17,8 @@ from typer import Option
 from slts import estimators
 from slts.cli import options
 from slts.cli.accuracy import accuracy, describe_accuracy, measure, validation_accuracy
-from slts.cli.data import (
-    Expected,
-    check_device,
-    check_output,
-    in_memory,
-    open_scan,
-    read_data,
-)
-from slts.cli.terminal import CommandError, Messages, show_json
+from slts.cli.data import Expected, check_output, in_memory, open_scan, read_data
+from slts.cli.terminal import CommandError, show_json
 from slts.execution import duration
 from slts.files import Dataset, SeriesScan
 from slts.persistence import save
@@ -96,14 +89,11 @@ def fit(
         raise typer.BadParameter("give --test-size or --test, not both", param_hint="--test")
     check_output(model, "--model", (".slts",), data, test)
     assigned = _parse_parameters(param or [])
-    parameters: dict[str, Any] = {
-        "n_jobs": common.jobs, "device": common.device, "random_state": random_state
-    }  # fmt: skip
-    if memory_limit is not None:
-        parameters["memory_limit"] = memory_limit
-    estimator = _make_estimator(method, parameters | assigned)
-    if groups is not None and test_size is None and test is None:
-        _check_uses_groups(estimator)
+    estimator = _make_estimator(method, common, random_state, memory_limit, assigned)
+    is_tested = test_size is not None or test is not None
+    if groups is not None and not is_tested and not has_fit_parameter(estimator, "groups"):
+        reason = f"{type(estimator).__name__} does not hold out groups when it is fitted"
+        raise typer.BadParameter(f"{reason}: add --test-size 0.3 or --test", param_hint="--groups")
     held_out: SeriesScan | None = None
     if test_size is not None:
         dataset = read_data(data, common, groups=groups, limit=memory_limit)
@@ -113,7 +103,7 @@ def fit(
     if test is not None:
         # Before training, so that errors are reported early.
         held_out = _open_test(test, training, common, groups)
-    seconds = _train(estimator, training, common.messages)
+    seconds = _train(estimator, training, verbose=not common.quiet)
     # Training may take long: keep the model even if measuring it fails.
     save(estimator, model, identifiers=not no_identifiers, digests=not no_digests)
     result = {
@@ -133,8 +123,8 @@ def fit(
     }
     if held_out is not None:
         tested, certificate = measure(estimator, held_out, common.messages)
-        result["held_out"] = accuracy(tested.predicted, tested.labels, tested.groups)
-        result["n_training_copies"] = tested.n_copies
+        measured = accuracy(tested.predicted, tested.labels, tested.groups)
+        result["held_out"] = {"kind": "test", "n_copies": tested.n_copies, **measured}
         result["certificate"] = None if certificate is None else certificate.to_dict()
     if common.as_json:
         show_json(result)
@@ -163,23 +153,21 @@ def _parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
     return parameters
 
 
-def _make_estimator(method: str, parameters: dict[str, Any]) -> Any:
-    estimator = CLASSIFIERS[method]()
+def _make_estimator(
+    method: str,
+    common: options.CommonOptions,
+    random_state: int,
+    memory_limit: str | None,
+    assigned: dict[str, Any],
+) -> Any:
+    """Return a classifier with the parameters that options and ``--param`` set."""
+    estimator = CLASSIFIERS[method](random_state=random_state)
+    limit = {} if memory_limit is None else {"memory_limit": memory_limit}
     try:
-        estimator.set_params(**parameters)
+        estimator.set_params(device=common.device, n_jobs=common.jobs, **limit | assigned)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--param") from error
-    check_device(estimator.device, type(estimator).__name__)
     return estimator
-
-
-def _check_uses_groups(estimator: Any) -> None:
-    if not has_fit_parameter(estimator, "groups"):
-        raise typer.BadParameter(
-            f"{type(estimator).__name__} does not hold out groups when it is fitted: add "
-            f"--test-size 0.3 or --test",
-            param_hint="--groups",
-        )
 
 
 def _hold_out(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
@@ -217,8 +205,6 @@ def _open_test(
 ) -> SeriesScan:
     """Open test data with the channels of the training data, but of other groups."""
     expected = Expected(training.channel_names, every=common.every)
-    if training.columns is not None:
-        expected = expected._replace(label=training.columns.label)
     scan = open_scan(test, common, expected, groups)
     if groups is None:
         return scan
@@ -237,10 +223,9 @@ def _groups(scan: SeriesScan) -> set[str]:
     return {str(group) for batch in batches if batch.groups is not None for group in batch.groups}
 
 
-def _train(estimator: Any, scan: SeriesScan, messages: Messages) -> float:
+def _train(estimator: Any, scan: SeriesScan, *, verbose: bool) -> float:
     """Fit, and return the seconds it took."""
-    estimator.set_params(verbose=not messages.quiet)
-    messages.detail(f"fitting {estimator!r}")
+    estimator.set_params(verbose=verbose)
     start = time.monotonic()
     try:
         estimator.fit(scan)
@@ -261,17 +246,9 @@ def _summary(result: dict[str, Any]) -> str:
     if result["chosen"]:
         chosen = (f"{name}={value:.6g}" for name, value in result["chosen"].items())
         lines[0] += f"; chosen: {', '.join(chosen)}"
-    measured, validation = result["held_out"], result["validation"]
+    measured = result["held_out"] or result["validation"]
     if measured is not None:
-        how = "on series that are not held out"
-        if result["n_training_copies"] == 0:
-            how = "on held-out series"
-        lines.append(f"{how}: {describe_accuracy(measured)}")
-    elif validation is not None:
-        how = "on training series that were held out"
-        if validation["kind"] == "leave-one-out":
-            how = "leave-one-out"
-        lines.append(f"{how}: {describe_accuracy(validation)}")
+        lines.append(f"{measured['kind']}: {describe_accuracy(measured)}")
     if result["certificate"] is not None:
         lines.append(result["certificate"]["bounds"][0]["sentence"])
     return "\n".join([*lines, f"model: {result['model']}"])

@@ -29,32 +29,16 @@ def _check_jobs(value: int) -> int:
 
 
 _DATA = (
-    "A .ts, .csv, .tsv, .parquet, .feather or .npz file (text files may end in .gz, .bz2, .xz or "
-    ".zst); a folder of Parquet files; a pattern in quotes such as 'part-*.parquet'; a folder with "
-    "one CSV file per series and labels.csv; a folder with a folder of CSV files per class; - for "
-    "CSV from standard input."
+    "A .ts, .csv, .tsv, .parquet, .feather or .npz file; a folder of Parquet files; a pattern in "
+    "quotes such as 'part-*.parquet'; a folder with one CSV file per series and labels.csv; a "
+    "folder with a folder of CSV files per class; - for CSV from standard input."
 )
-_GROUPS = (
-    "Column with the group of a series, such as the subject. Groups are the independent draws, and "
-    "each is held out as a whole."
-)
-_QUIET = (
-    "Print only warnings and errors, and the results that you asked for: scores, certificates, "
-    "explanations, predictions or JSON."
-)
-_DEVICE = (
-    "Where series are aligned: on the CPU, on an NVIDIA GPU, or (auto) on a GPU if there is one "
-    "and the work is large enough."
-)
-_ID = (
-    "Column that identifies a series. Repeat it if several columns identify a series together: "
-    "--id subject --id trial."
-)
+_GROUPS = "Column with the group of a series, such as the subject. Groups are held out as a whole."
+_QUIET = "Print only warnings, errors, and results that are not written to a file."
+_DEVICE = "Where series are aligned; auto uses a GPU if there is one and the work is large enough."
+_ID = "Column that identifies a series. Repeat it if several columns identify a series together."
 _CHANNELS = "Columns with the values: names separated by commas, or a range such as c1..c12."
-_EVERY = (
-    "Resample series on a regular time grid with this interval: 20ms, 1s or 5min for timestamps, a "
-    "number if the times are numbers."
-)
+_EVERY = "Resample series on a regular time grid: 20ms, 1s, 5min, or a number for numeric times."
 
 ModelFile = Annotated[
     Path, Argument(metavar="MODEL", help="Model saved by `slts fit`.", show_default=False)
@@ -65,7 +49,6 @@ Groups = Annotated[str | None, Option(metavar="COLUMN", help=_GROUPS)]
 RandomState = Annotated[int, Option(min=0, help="Seed.")]
 Json = Annotated[bool, Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help=_QUIET)]
-Verbose = Annotated[bool, Option("--verbose", "-v", help="Print details.")]
 _Jobs = Annotated[
     int, Option("--jobs", "-j", callback=_check_jobs, help="Number of threads; -1 uses all cores.")
 ]
@@ -92,7 +75,6 @@ class CommonOptions:
     every: _Every = None
     as_json: Json = False
     quiet: Quiet = False
-    verbose: Verbose = False
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -104,7 +86,7 @@ class CommonOptions:
     @cached_property
     def messages(self) -> Messages:
         """What the command prints beside its result."""
-        return Messages(self.quiet, self.verbose)
+        return Messages(self.quiet)
 
 
 def with_common_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeAlias
@@ -24,8 +24,8 @@ from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_se
 from slts.quantities import count
 
 _STDOUT = "-"
-# What is written about each series of a batch, as in JSON lines.
-_Records: TypeAlias = list[dict[str, Any]]
+# What is written about a batch: the values of each column.
+_Columns: TypeAlias = dict[str, list[Any]]
 
 
 _OUT = "File that ends in .csv, .jsonl or .parquet; - writes CSV to standard output."
@@ -56,35 +56,29 @@ def predict(
     if out != _STDOUT:
         check_output(Path(out), "--out", (".csv", ".jsonl", ".parquet"), model, data)
     fitted = load_model(model, common)
-    columns = ["id", "prediction"]
-    if fitted.probability_scale_ is not None:
-        columns += [f"p_{name}" for name in fitted.classes_.tolist()]
     sets = None
     if alpha is not None:
         sets = prediction_sets(fitted)
         common.messages.say(f"alpha = {alpha:g}: {sets.guarantee}")
-        columns += ["set", "set_size", "set_flag"]
     predicted, flags = Counter[str](), Counter[str]()
 
-    def records() -> Iterator[_Records]:
+    def batches() -> Iterator[_Columns]:
         with progress_bar("Predicting", show=not common.quiet) as progress:
             for batch in read_batches(data, common, fitted, batch_size):
-                of_batch = _predict(fitted, batch, predicted.total(), sets, alpha)
-                predicted.update(str(record["prediction"]) for record in of_batch)
-                flags.update(record["set_flag"] for record in of_batch if sets is not None)
-                yield of_batch
+                columns = _predict(fitted, batch, predicted.total(), sets, alpha)
+                predicted.update(map(str, columns["prediction"]))
+                flags.update(columns.get("set_flag", ()))
+                yield columns
                 if batch.share is not None:
                     progress(batch.share, 1.0)
 
     if out == _STDOUT:
         stream = typer.get_text_stream("stdout")
-        if common.as_json:
-            _write_json_lines(stream, records())
-        else:
-            _write_csv(stream, columns, records())
+        write = _write_json_lines if common.as_json else _write_csv
+        write(stream, batches())
         stream.flush()
         return
-    _write_file(Path(out), columns, records(), fitted.classes_)
+    _write_file(Path(out), batches())
     if common.as_json:
         result = {"out": out, "n_series": predicted.total(), "predicted": predicted}
         show_json(result if sets is None else result | {"sets": flags})
@@ -96,78 +90,75 @@ def predict(
 
 def _predict(
     model: Any, batch: Dataset, first: int, sets: PredictionSets | None, alpha: float | None
-) -> _Records:
+) -> _Columns:
     """Predict the series of a batch; those without identifiers are numbered from `first`."""
     outputs, ids = model.outputs(batch.series), batch.ids
-    columns: dict[str, Sequence[Any]] = {
-        "id": range(first, first + len(batch)) if ids is None else ids.tolist(),
+    columns: _Columns = {
+        "id": list(range(first, first + len(batch))) if ids is None else ids.tolist(),
         "prediction": outputs.labels.tolist(),
     }
     if outputs.probabilities is not None:
-        names = list(map(str, model.classes_.tolist()))
-        rows = outputs.probabilities.tolist()
-        columns["probabilities"] = [dict(zip(names, row, strict=True)) for row in rows]
+        names = [f"p_{name}" for name in model.classes_.tolist()]
+        columns |= zip(names, outputs.probabilities.T.tolist(), strict=True)
     if sets is not None and alpha is not None:
         label_sets = sets.from_decisions(outputs.decisions, alpha)
         columns["set"] = [row.tolist() for row in label_sets.labels]
         columns["set_size"] = label_sets.sizes.tolist()
         columns["set_flag"] = list(label_sets.flags)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return columns
 
 
-def _cells(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a record by column, with one column for each probability."""
-    probabilities = record.get("probabilities", {})
-    return record | {f"p_{name}": p for name, p in probabilities.items()}
-
-
-def _write_file(path: Path, columns: list[str], batches: Iterator[_Records], classes: Any) -> None:
+def _write_file(path: Path, batches: Iterator[_Columns]) -> None:
     """Write a file, which appears when it is complete; its suffix chooses the format."""
     suffix = path.suffix.lower()
     with atomic_file(path) as temporary:
         if suffix == ".parquet":
-            _write_parquet(temporary, columns, batches, classes)
+            _write_parquet(temporary, batches)
             return
         with temporary.open("w", encoding="utf-8", newline="") as file:
-            if suffix == ".jsonl":
-                _write_json_lines(file, batches)
-            else:
-                _write_csv(file, columns, batches)
+            write = _write_json_lines if suffix == ".jsonl" else _write_csv
+            write(file, batches)
 
 
-def _write_json_lines(file: TextIO, batches: Iterator[_Records]) -> None:
-    for batch in batches:
-        for record in batch:
+def _write_csv(file: TextIO, batches: Iterator[_Columns]) -> None:
+    table = csv.writer(file, lineterminator="\n")
+    for number, columns in enumerate(batches):
+        # Nothing is written if the first batch fails.
+        if number == 0:
+            table.writerow(columns)
+        for id, label, *others in zip(*columns.values(), strict=True):
+            table.writerow([id, label, *map(_text, others)])
+
+
+def _text(value: Any) -> Any:
+    """Shorten a probability, and join the labels of a set."""
+    if isinstance(value, list):
+        return "|".join(map(str, value))
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _write_json_lines(file: TextIO, batches: Iterator[_Columns]) -> None:
+    for columns in batches:
+        for values in zip(*columns.values(), strict=True):
+            row = dict(zip(columns, values, strict=True))
+            probabilities = {name[2:]: row.pop(name) for name in columns if name.startswith("p_")}
+            record = row | ({"probabilities": probabilities} if probabilities else {})
             file.write(json.dumps(record, ensure_ascii=False, default=plain) + "\n")
 
 
-def _write_csv(file: TextIO, columns: list[str], batches: Iterator[_Records]) -> None:
-    table = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-    # If the first batch fails, nothing is written.
-    first = next(batches)
-    table.writeheader()
-    for batch in chain([first], batches):
-        for record in batch:
-            cells = _cells(record)
-            cells |= {c: f"{cells[c]:.6g}" for c in columns if c.startswith("p_")}
-            if "set" in cells:
-                cells["set"] = "|".join(map(str, cells["set"]))
-            table.writerow(cells)
-
-
-def _write_parquet(
-    path: Path, columns: list[str], batches: Iterator[_Records], classes: Any
-) -> None:
+def _write_parquet(path: Path, batches: Iterator[_Columns]) -> None:
     arrow: Any = import_extra("pyarrow", "io")
     parquet: Any = import_extra("pyarrow.parquet", "io")
-    first = next(batches)
-    label = arrow.array(classes.tolist()).type
-    types = dict.fromkeys(columns, arrow.float64())
-    types |= {"id": arrow.array([record["id"] for record in first]).type, "prediction": label}
-    if "set" in types:
-        types |= {"set": arrow.list_(label), "set_size": arrow.int64()}
-        types |= {"set_flag": arrow.string()}
-    schema = arrow.schema(list(types.items()))
-    with parquet.ParquetWriter(path, schema) as file:
-        for batch in chain([first], batches):
-            file.write_table(arrow.Table.from_pylist(list(map(_cells, batch)), schema))
+    tables = (_arrow_table(columns, arrow) for columns in batches)
+    first = next(tables)
+    with parquet.ParquetWriter(path, first.schema) as file:
+        for table in chain([first], tables):
+            file.write_table(table)
+
+
+def _arrow_table(columns: _Columns, arrow: Any) -> Any:
+    """Return the columns as a table; all sets of a batch may be empty."""
+    arrays = {name: arrow.array(values) for name, values in columns.items()}
+    if "set" in columns:
+        arrays["set"] = arrow.array(columns["set"], arrow.list_(arrays["prediction"].type))
+    return arrow.table(arrays)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import typer
@@ -15,35 +14,21 @@ class CommandError(Exception):
     """A request that cannot be fulfilled; the message tells why and what to do."""
 
 
-@dataclass(frozen=True)
 class Messages:
-    """What a command prints beside its result.
+    """What a command prints beside its result; nothing if it is quiet."""
 
-    Parameters
-    ----------
-    quiet
-        Print only warnings, errors and results that are asked for.
-    verbose
-        Print details too.
-    """
-
-    quiet: bool = False
-    verbose: bool = False
-    _lines: set[str] = field(default_factory=set, init=False, repr=False)
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self._lines: set[str] = set()
 
     def say(self, line: str) -> None:
-        """Print a line on standard error, unless quiet or printed before."""
+        """Print a line on standard error, unless it was printed before."""
         if not self.quiet and line not in self._lines:
             self._lines.add(line)
             typer.echo(line, err=True)
 
-    def detail(self, line: str) -> None:
-        """Print a line on standard error if verbose."""
-        if self.verbose:
-            self.say(line)
-
     def done(self, text: str) -> None:
-        """Print on standard output what a command has written, unless quiet."""
+        """Print on standard output what a command has written."""
         if not self.quiet:
             typer.echo(text)
 
