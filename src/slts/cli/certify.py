@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from slts.cli import options
-from slts.cli.data import Expected, load_model, read_data
+from slts.cli.data import Expected, load_model, open_scan, read_data
 from slts.cli.terminal import show_json
 from slts.guarantees import certify
 
@@ -35,11 +35,17 @@ def certify_model(
 ) -> None:
     """Compute an upper bound on the error on new series."""
     fitted = load_model(model, common, verbose=not common.quiet)
-    series = read_data(data, common, Expected.of_model(fitted), groups)
-    certificate = certify(
-        fitted, series.series, series.labels, groups=series.groups, delta=delta,
-        n_models=n_models, sample=sample,
-    )  # fmt: skip
+    expected = Expected.of_model(fitted)
+    if sample == "holdout":
+        scan = open_scan(data, common, expected, groups)
+        certificate = certify(fitted, scan, delta=delta, n_models=n_models)
+    else:
+        # These bounds need all training series at once.
+        series = read_data(data, common, expected, groups)
+        certificate = certify(
+            fitted, series.series, series.labels, groups=series.groups, delta=delta,
+            n_models=n_models, sample=sample,
+        )  # fmt: skip
     if common.as_json:
         show_json({"data": data, **certificate.to_dict()})
     else:

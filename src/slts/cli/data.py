@@ -140,7 +140,8 @@ def read_batches(
 
 def in_memory(dataset: Dataset) -> SeriesScan:
     """Return series in memory as a scan, from which a model learns the columns too."""
-    return SeriesScan(dataset.source, dataset.columns, [dataset])
+    n_bytes = dataset.series.values.nbytes
+    return SeriesScan(dataset.source, dataset.columns, [dataset], n_bytes)
 
 
 def _scan(data: str, common: CommonOptions, expected: Expected, groups: str | None) -> SeriesScan:
@@ -149,8 +150,8 @@ def _scan(data: str, common: CommonOptions, expected: Expected, groups: str | No
     arguments = _arguments(data, common, expected, groups)
     scan = scan_series(data, **arguments)
     columns = scan.columns
-    others = () if columns is None else (*columns.channels, *columns.ignored)
-    if common.label is None and expected.label in others:
+    others = () if columns is None else (columns.id, *columns.channels, *columns.ignored)
+    if common.label is None and expected.label is not None and expected.label in others:
         scan = scan_series(data, **arguments | {"label": expected.label})
     if expected is not _NOTHING:
         check_scan(scan, expected.channels, expected.every)
