@@ -46,7 +46,6 @@ def test_every_method_trains(method, problem, tmp_path, run):
     assert result["held_out"]["right"] == np.count_nonzero(model.predict(X) == y)
     assert result["held_out"]["accuracy"] > 0.9
     assert result["classes"] == ["high", "low", "mid"]
-    assert result["columns"] == "id=recording, time=t, label=speaker, channels=c1..c3"
     assert result["chosen"].keys() == set(getattr(model, "best_params_", {}))
     assert not model.verbose
 

@@ -20,10 +20,7 @@ COMMANDS = {
     "fit": ("fit:fit", "Train a classifier on labelled series and save it."),
     "predict": ("predict:predict", "Predict a label and class probabilities for every series."),
     "evaluate": ("evaluate:evaluate", "Measure accuracy, log-loss and scores of every class."),
-    "explain": (
-        "explain:explain_prediction",
-        "Show what contributes to the decision value of a class.",
-    ),
+    "explain": ("explain:explain_prediction", "Show what contributes to a decision value."),
     "certify": ("certify:certify_model", "Compute an upper bound on the error on new series."),
     "report": ("report:report", "Write a self-contained HTML page about a model."),
 }

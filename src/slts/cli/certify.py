@@ -12,9 +12,7 @@ from slts.cli.data import Expected, load_model, open_scan, read_data
 from slts.cli.terminal import show_json
 from slts.guarantees import certify
 
-Delta = Annotated[
-    float, Option(callback=options.check_share, help="Probability that a bound fails.")
-]
+Delta = Annotated[float, Option(callback=options.check_share, help="Probability of failure.")]
 Sample = Annotated[
     Literal["holdout", "training"],
     Option(help="Whether the data are held out or the model was trained on them."),

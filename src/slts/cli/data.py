@@ -24,31 +24,24 @@ from slts.training.scans import check_scan
 STDIN = "-"
 # Data of at most this size are read once, and all their missing values are counted.
 _SMALL_BYTES = 64 * 2**20
-# Channels with missing values that a message names.
-_MOST_NAMED = 8
-# Outputs that would be data if they were in a folder of data.
-_TABLES = (".csv", ".parquet")
 
 
 def check_output(path: Path, option: str, suffixes: Sequence[str], *inputs: object) -> None:
     """Raise an error, before any work, if a file cannot be written or is read by the command."""
     if path.suffix.lower() not in suffixes:
-        raise typer.BadParameter(
-            f"must end in {' or '.join(suffixes)}, got {path.name}", param_hint=option
-        )
+        raise typer.BadParameter(f"must end in {' or '.join(suffixes)}", param_hint=option)
     folder = path.absolute().parent
     if not folder.is_dir():
         raise CommandError(f"{option} {path}: there is no folder {folder}")
     if path.exists() and any(_reads(str(source), path) for source in inputs if source):
-        raise CommandError(
-            f"{option} {path} would overwrite a file that the command reads: choose another name"
-        )
+        raise CommandError(f"{option} {path} would overwrite an input: choose another name")
 
 
 def _reads(source: str, path: Path) -> bool:
     """Whether a source is a file, or is a pattern or a folder of tables with it."""
     inputs = {Path(name).resolve() for name in [source, *glob.glob(source, recursive=True)]}
-    in_folder = path.suffix.lower() in _TABLES and not inputs.isdisjoint(path.resolve().parents)
+    is_table = path.suffix.lower() in (".csv", ".parquet")
+    in_folder = is_table and not inputs.isdisjoint(path.resolve().parents)
     return path.resolve() in inputs or in_folder
 
 
@@ -76,10 +69,7 @@ _NOTHING = Expected()
 
 
 def open_scan(
-    data: str,
-    common: CommonOptions,
-    expected: Expected = _NOTHING,
-    groups: str | None = None,
+    data: str, common: CommonOptions, expected: Expected = _NOTHING, groups: str | None = None
 ) -> SeriesScan:
     """Open labelled data of any size, and print their columns and missing values.
 
@@ -119,7 +109,7 @@ def read_data(
 
 
 def read_batches(
-    data: str, common: CommonOptions, model: Any, batch_size: int
+    data: str, common: CommonOptions, model: Any, batch_size: int = 1024
 ) -> Iterator[Dataset]:
     """Read series for a model, some at a time and without labels."""
     expected = Expected.of_model(model)
@@ -146,7 +136,6 @@ def in_memory(dataset: Dataset) -> SeriesScan:
 
 def _scan(data: str, common: CommonOptions, expected: Expected, groups: str | None) -> SeriesScan:
     """Scan data; the label column of a model is the label here too, if there is one."""
-    _keep_signals()
     arguments = _arguments(data, common, expected, groups)
     scan = scan_series(data, **arguments)
     columns = scan.columns
@@ -162,6 +151,7 @@ def _arguments(
     data: str, common: CommonOptions, expected: Expected, groups: str | None
 ) -> dict[str, Any]:
     """Return arguments of `slts.scan_series`: the options, and what is expected without them."""
+    _keep_signals()
     columns = common.columns
     # Arrays have no times.
     if columns["every"] is None and not data.endswith((".ts", ".npz")):
@@ -206,5 +196,4 @@ def _say_missing(
     """Print the number of missing values of each channel that has some."""
     parts = [f"{n:,} ({n / n_steps:.1%}) in {name}" for name, n in n_missing.items() if n]
     if parts:
-        shown = list_first(parts, _MOST_NAMED)
-        messages.say(f"missing values in {n_steps:,} steps{which}: {shown}")
+        messages.say(f"missing values in {n_steps:,} steps{which}: {list_first(parts, 8)}")

@@ -21,9 +21,6 @@ from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.naming import time_texts
 
-_BATCH_SIZE = 1024
-
-
 _SERIES = "Identifier of the series; its position from 0 if series have no identifiers."
 Series = Annotated[
     str | None, Option("--series", "-s", help=_SERIES, show_default="the first series")
@@ -46,7 +43,7 @@ def explain_prediction(
     *,
     common: options.CommonOptions,
 ) -> None:
-    """Show what contributes to the decision value of a class.
+    """Show what contributes to a decision value.
 
     Channels and steps have contributions. Their sum plus the offset is the decision value. The
     intercept plus the contributions of landmarks and snippets is the same decision value.
@@ -78,7 +75,7 @@ def _find(
 ) -> tuple[str, SeriesBatch]:
     """Return the series with an identifier; None is the first one."""
     n_series, examples = 0, list[str]()
-    for batch in read_batches(data, common, model, _BATCH_SIZE):
+    for batch in read_batches(data, common, model):
         ids = range(n_series, n_series + len(batch)) if batch.ids is None else batch.ids.tolist()
         names = list(map(str, ids))
         wanted = names[0] if wanted is None else wanted
@@ -99,21 +96,17 @@ def _find_class(explanation: Explanation, text: str | None) -> Any:
         return explanation.predicted
     labels = {str(label): label for label in explanation.labels.tolist()}
     if text not in labels:
-        raise typer.BadParameter(
-            f"there is no class {text!r}. The classes are {', '.join(map(repr, labels))}",
-            param_hint="--class",
-        )
+        classes = ", ".join(map(repr, labels))
+        raise typer.BadParameter(f"{text!r} is not one of {classes}", param_hint="--class")
     return labels[text]
 
 
 def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
     from slts.plots import plot_contributions
 
-    pyplot: Any = import_extra("matplotlib.pyplot", "plots")
     figure: Any = plot_contributions(explanation, chosen).figure
     with atomic_file(path) as temporary:
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
-    pyplot.close(figure)
 
 
 def _content(

@@ -35,9 +35,8 @@ CLASSIFIERS = {
     "svm": estimators.SimilaritySVC,
     "ldmlt": estimators.LDMLTClassifier,
 }
-# Groups that a message names.
-_MOST_NAMED = 3
 
+_MEMORY_LIMIT = "Memory for training, such as 2GB. Half of the available memory by default."
 _NO_DIGESTS = (
     "Leave the digests of training series, from which copies are recognised, out of the model file."
 )
@@ -45,9 +44,7 @@ _NO_IDENTIFIERS = "Leave the names and times of training series out of the model
 _PARAM = "Parameter of the classifier. Repeat it to set several."
 _TEST_SIZE = "Share of the series, or of the groups, to hold out and measure accuracy on."
 
-Model = Annotated[
-    Path, Option("--model", "-m", help="Model file to write; ends in .slts.", show_default=False)
-]
+Model = Annotated[Path, Option("--model", "-m", help="Model file to write; ends in .slts.")]
 Method = Annotated[
     Literal["local", "slts-cv", "slts", "bbs-cv", "bbs", "1nn", "svm", "ldmlt"],
     Option(help="Classifier."),
@@ -57,10 +54,7 @@ Test = Annotated[str | None, Option(metavar="DATA", help="Other data to measure 
 Param = Annotated[list[str] | None, Option("--param", "-p", metavar="NAME=VALUE", help=_PARAM)]
 NoIdentifiers = Annotated[bool, Option("--no-identifiers", help=_NO_IDENTIFIERS)]
 NoDigests = Annotated[bool, Option("--no-digests", help=_NO_DIGESTS)]
-MemoryLimit = Annotated[
-    str | None,
-    Option(metavar="SIZE", help="Memory for training, such as 2GB.", show_default="half of it"),
-]
+MemoryLimit = Annotated[str | None, Option(metavar="SIZE", help=_MEMORY_LIMIT)]
 
 
 @options.with_common_options
@@ -89,7 +83,10 @@ def fit(
         raise typer.BadParameter("give --test-size or --test, not both", param_hint="--test")
     check_output(model, "--model", (".slts",), data, test)
     assigned = _parse_parameters(param or [])
-    estimator = _make_estimator(method, common, random_state, memory_limit, assigned)
+    estimator = CLASSIFIERS[method](random_state=random_state, verbose=not common.quiet)
+    estimator.set_params(device=common.device, n_jobs=common.jobs)
+    limit = {} if memory_limit is None else {"memory_limit": memory_limit}
+    _set_parameters(estimator, limit | assigned)
     is_tested = test_size is not None or test is not None
     if groups is not None and not is_tested and not has_fit_parameter(estimator, "groups"):
         reason = f"{type(estimator).__name__} does not hold out groups when it is fitted"
@@ -103,24 +100,11 @@ def fit(
     if test is not None:
         # Before training, so that errors are reported early.
         held_out = _open_test(test, training, common, groups)
-    seconds = _train(estimator, training, verbose=not common.quiet)
+    seconds = _train(estimator, training)
     # Training may take long: keep the model even if measuring it fails.
     save(estimator, model, identifiers=not no_identifiers, digests=not no_digests)
-    result = {
-        "model": str(model),
-        "estimator": type(estimator).__name__,
-        "parameters": assigned,
-        "chosen": getattr(estimator, "best_params_", {}),
-        "n_series": estimator.n_series_in_,
-        "n_steps": estimator.n_steps_in_,
-        "n_channels": estimator.n_channels_in_,
-        "classes": estimator.classes_,
-        "seconds": seconds,
-        "columns": None if training.columns is None else str(training.columns),
-        "validation": validation_accuracy(estimator.validation_),
-        "held_out": None,
-        "certificate": None,
-    }
+    result = {"model": str(model), "parameters": assigned, "seconds": seconds}
+    result |= _facts(estimator) | {"held_out": None, "certificate": None}
     if held_out is not None:
         tested, certificate = measure(estimator, held_out, common.messages)
         measured = accuracy(tested.predicted, tested.labels, tested.groups)
@@ -153,21 +137,11 @@ def _parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
     return parameters
 
 
-def _make_estimator(
-    method: str,
-    common: options.CommonOptions,
-    random_state: int,
-    memory_limit: str | None,
-    assigned: dict[str, Any],
-) -> Any:
-    """Return a classifier with the parameters that options and ``--param`` set."""
-    estimator = CLASSIFIERS[method](random_state=random_state)
-    limit = {} if memory_limit is None else {"memory_limit": memory_limit}
+def _set_parameters(estimator: Any, parameters: dict[str, Any]) -> None:
     try:
-        estimator.set_params(device=common.device, n_jobs=common.jobs, **limit | assigned)
+        estimator.set_params(**parameters)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--param") from error
-    return estimator
 
 
 def _hold_out(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
@@ -208,12 +182,11 @@ def _open_test(
     scan = open_scan(test, common, expected, groups)
     if groups is None:
         return scan
-    both = list_first(sorted(_groups(training) & _groups(scan)), _MOST_NAMED)
+    both = list_first(sorted(_groups(training) & _groups(scan)), 3)
     if both:
         raise CommandError(
             f"--groups {groups}: {training.name} and {scan.name} both have series of {both}. "
-            f"Remove these groups from one of the two, or use --test-size, which holds out whole "
-            f"groups"
+            f"Remove them from one of the two, or use --test-size, which holds out whole groups"
         )
     return scan
 
@@ -223,9 +196,8 @@ def _groups(scan: SeriesScan) -> set[str]:
     return {str(group) for batch in batches if batch.groups is not None for group in batch.groups}
 
 
-def _train(estimator: Any, scan: SeriesScan, *, verbose: bool) -> float:
+def _train(estimator: Any, scan: SeriesScan) -> float:
     """Fit, and return the seconds it took."""
-    estimator.set_params(verbose=verbose)
     start = time.monotonic()
     try:
         estimator.fit(scan)
@@ -234,6 +206,18 @@ def _train(estimator: Any, scan: SeriesScan, *, verbose: bool) -> float:
     # The model that is saved does not print progress.
     estimator.set_params(verbose=False)
     return time.monotonic() - start
+
+
+def _facts(estimator: Any) -> dict[str, Any]:
+    """Return what a fitted classifier says about itself."""
+    return {
+        "estimator": type(estimator).__name__,
+        "chosen": getattr(estimator, "best_params_", {}),
+        "n_series": estimator.n_series_in_,
+        "n_channels": estimator.n_channels_in_,
+        "classes": estimator.classes_,
+        "validation": validation_accuracy(estimator.validation_),
+    }
 
 
 def _summary(result: dict[str, Any]) -> str:

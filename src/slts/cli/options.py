@@ -40,23 +40,17 @@ _ID = "Column that identifies a series. Repeat it if several columns identify a 
 _CHANNELS = "Columns with the values: names separated by commas, or a range such as c1..c12."
 _EVERY = "Resample series on a regular time grid: 20ms, 1s, 5min, or a number for numeric times."
 
-ModelFile = Annotated[
-    Path, Argument(metavar="MODEL", help="Model saved by `slts fit`.", show_default=False)
-]
-Data = Annotated[str, Argument(metavar="DATA", help=_DATA, show_default=False)]
+ModelFile = Annotated[Path, Argument(metavar="MODEL", help="Model saved by `slts fit`.")]
+Data = Annotated[str, Argument(metavar="DATA", help=_DATA)]
 OptionalData = Annotated[str | None, Argument(metavar="[DATA]", help=_DATA, show_default=False)]
 Groups = Annotated[str | None, Option(metavar="COLUMN", help=_GROUPS)]
 RandomState = Annotated[int, Option(min=0, help="Seed.")]
 Json = Annotated[bool, Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help=_QUIET)]
-_Jobs = Annotated[
-    int, Option("--jobs", "-j", callback=_check_jobs, help="Number of threads; -1 uses all cores.")
-]
+_Jobs = Annotated[int, Option("--jobs", "-j", callback=_check_jobs, help="Threads; -1 uses all.")]
 _Device = Annotated[Literal["cpu", "cuda", "auto"], Option(help=_DEVICE)]
 _Id = Annotated[list[str] | None, Option(help=_ID, show_default="detected")]
-_Time = Annotated[
-    str | None, Option(help="Column with the time, which sorts the steps.", show_default="detected")
-]
+_Time = Annotated[str | None, Option(help="Column with the time.", show_default="detected")]
 _Label = Annotated[str | None, Option(help="Column with the label.", show_default="detected")]
 _Channels = Annotated[str | None, Option(help=_CHANNELS, show_default="those of the model")]
 _Every = Annotated[str | None, Option(help=_EVERY, show_default="that of the model")]
