@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,8 @@ class Messages:
         """Print a line on standard error, unless it was printed before."""
         if not self.quiet and line not in self._lines:
             self._lines.add(line)
-            typer.echo(line, err=True)
+            # Not through typer: a progress bar redirects this stream.
+            sys.stderr.write(f"{line}\n")
 
     def done(self, text: str) -> None:
         """Print on standard output what a command has written."""
