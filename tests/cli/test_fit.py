@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 import slts
-from slts.cli.fit import CLASSIFIERS, _hold_out
+from slts.cli.fit import CLASSIFIERS, hold_out
 from slts.files import Dataset, read_series
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
 from tests.cli.conftest import draw
@@ -85,7 +85,7 @@ def test_the_same_series_are_held_out_in_every_form(form, problem, tmp_path, run
     result = run.json(*fit, "--test-size", "0.4")
     X, y, ids = draw(45, 0)
     dataset = Dataset(X, y, ids)[np.random.default_rng(0).permutation(45)]
-    kept, left = _hold_out(dataset, 0.4, 7)
+    kept, left = hold_out(dataset, 0.4, 7)
     model = slts.load(path)
     assert (result["n_series"], result["held_out"]["n"]) == (27, 18)
     assert np.array_equal(np.sort(slts.series.source.series_digests(kept.series)),
@@ -96,14 +96,14 @@ def test_the_same_series_are_held_out_in_every_form(form, problem, tmp_path, run
 
 def test_classes_keep_their_shares(tmp_path):
     data, _ = write(tmp_path / "data.csv", 60, labels=np.repeat(["a", "b"], [45, 15]))
-    rest, held_out = _hold_out(read_series(data), 0.2, 0)
+    rest, held_out = hold_out(read_series(data), 0.2, 0)
     assert np.unique(rest.labels, return_counts=True)[1].tolist() == [36, 12]
     assert np.unique(held_out.labels, return_counts=True)[1].tolist() == [9, 3]
 
 
 def test_groups_are_held_out_as_a_whole(tmp_path, run):
     data, people = write(tmp_path / "data.csv")
-    rest, held_out = _hold_out(read_series(data, groups="subject"), 0.25, 0)
+    rest, held_out = hold_out(read_series(data, groups="subject"), 0.25, 0)
     assert set(rest.groups) | set(held_out.groups) == set(people)
     assert not set(rest.groups) & set(held_out.groups)
     fit = ["fit", data, "--model", tmp_path / "m.slts", *FEW, "--groups", "subject"]
@@ -123,7 +123,7 @@ def test_large_groups_are_held_out_as_often_as_small_ones():
     n = len(groups)
     X = slts.as_series(list(np.random.default_rng(0).normal(size=(n, 1, 3))))
     dataset = Dataset(X, np.arange(n) % 2, groups=groups)
-    drawn = [np.unique(_hold_out(dataset, 0.25, seed)[1].groups) for seed in range(400)]
+    drawn = [np.unique(hold_out(dataset, 0.25, seed)[1].groups) for seed in range(400)]
     assert {len(held_out) for held_out in drawn} == {5}
     share_of_large = np.mean([np.mean(sizes[held_out] > 1) for held_out in drawn])
     # 400 draws of 5 groups: three standard errors.
@@ -139,7 +139,7 @@ def test_the_bound_for_new_groups_holds_for_groups_of_different_size():
         wrong = (rng.random(len(groups)) < 0.5) & (np.repeat(sizes, sizes) == 2)
         X = slts.as_series(list(rng.normal(size=(len(groups), 1, 2))))
         dataset = Dataset(X, np.arange(len(groups)) % 2, ids=wrong, groups=groups)
-        held_out = _hold_out(dataset, 0.5, seed)[1]
+        held_out = hold_out(dataset, 0.5, seed)[1]
         mean, n = slts.guarantees.bounds.mean_over_groups(held_out.ids, held_out.groups)
         failures += slts.guarantees.bounds.group_error_bound(mean, n, 0.05) < 0.7 * 0.5
     assert failures <= 5

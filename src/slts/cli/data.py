@@ -23,7 +23,7 @@ from slts.training.scans import check_scan
 
 STDIN = "-"
 # Data of at most this size are read once, and all their missing values are counted.
-_SMALL_BYTES = 64 * 2**20
+SMALL_BYTES = 64 * 2**20
 
 
 def check_output(path: Path, option: str, suffixes: Sequence[str], *inputs: object) -> None:
@@ -57,12 +57,11 @@ class Expected(NamedTuple):
     channels: Sequence[str] | None = None
     label: str | None = None
     every: str | None = None
-    classes: Any = None
 
     @classmethod
     def of_model(cls, model: Any) -> Expected:
-        """Return the channels, label column, time grid and classes of a model."""
-        return cls(model.channel_names_in_, model.label_column_, model.every_, model.classes_)
+        """Return the channels, the label column and the time grid of a model."""
+        return cls(model.channel_names_in_, model.label_column_, model.every_)
 
 
 _NOTHING = Expected()
@@ -78,7 +77,7 @@ def open_scan(
     if data == STDIN:
         return in_memory(read_data(data, common, expected, groups))
     scan = _scan(data, common, expected, groups)
-    if scan.n_bytes is not None and scan.n_bytes <= _SMALL_BYTES:
+    if scan.n_bytes is not None and scan.n_bytes <= SMALL_BYTES:
         return in_memory(_said(scan.read(), common.messages))
     _said(next(scan.batches()), common.messages, " of the first series")
     return scan
@@ -156,7 +155,7 @@ def _arguments(
     # Arrays have no times.
     if columns["every"] is None and not data.endswith((".ts", ".npz")):
         columns["every"] = expected.every
-    return columns | {"expect": expected.channels, "classes": expected.classes, "groups": groups}
+    return columns | {"expect": expected.channels, "groups": groups}
 
 
 def _keep_signals() -> None:

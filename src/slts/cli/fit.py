@@ -94,7 +94,7 @@ def fit(
     held_out: SeriesScan | None = None
     if test_size is not None:
         dataset = read_data(data, common, groups=groups, limit=memory_limit)
-        training, held_out = map(in_memory, _hold_out(dataset, test_size, random_state))
+        training, held_out = map(in_memory, hold_out(dataset, test_size, random_state))
     else:
         training = open_scan(data, common, groups=groups)
     if test is not None:
@@ -144,7 +144,7 @@ def _set_parameters(estimator: Any, parameters: dict[str, Any]) -> None:
         raise typer.BadParameter(str(error), param_hint="--param") from error
 
 
-def _hold_out(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
+def hold_out(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
     """Hold out a share of the series of every class, or a share of the groups, at random.
 
     The draw depends on the seed and the series, or the names of the groups, not on their order.
