@@ -103,6 +103,8 @@ def test_warnings_are_one_line(monkeypatch, run):
         ("fit x.csv --model m.txt", "must end in .slts"),
         ("fit x.csv --model m.slts --param gama=1", "'gama'"),
         ("fit x.csv --model m.slts --param gamma", "expected name=value"),
+        ("fit x.csv --model m.slts --method slts --param gamma=-1", "'gamma'"),
+        ("fit x.csv --model m.slts --test-size .2 --memory-limit=-3GB", "'memory_limit'"),
         ("fit x.csv --model m.slts --test-size 2", "between 0 and 1"),
         ("fit x.csv --model m.slts --jobs 0", "-1 for all processors, got 0"),
         ("fit x --model m.slts --test-size .2 --test y", "not both"),
@@ -112,6 +114,7 @@ def test_warnings_are_one_line(monkeypatch, run):
         ("predict m.slts x.csv --device tpu", "tpu"),
         ("explain m.slts x.csv --plot p.xlsx", "must end in .png"),
         ("certify m.slts x.csv --delta 5", "between 0 and 1"),
+        (f"certify m.slts x.csv --n-models {10**101}", "--n-models"),
         ("report m.slts --out r.pdf", "must end in .html"),
     ],
 )

@@ -217,8 +217,6 @@ def test_mistakes_get_a_message(problem, model, tmp_path, run):
         (["evaluate", model, odd], "'odd', first for r002"),
         (["fit", unlabelled, "--model", fresh], "--label"),
         (["fit", unlabelled, "--model", fresh, "--test-size", "0.3"], "--label"),
-        (["fit", train, "--model", fresh, "--method", "slts", "-p", "gamma=-1"], "'gamma'"),
-        (["fit", train, "--model", fresh, "--memory-limit", "-3GB"], "'memory_limit'"),
         (["fit", train, "--model", fresh, "--test", tmp_path / "no.csv"], "no.csv"),
         (["fit", train, "--model", fresh, "--test-size", "0.3", "--memory-limit", "1kB"], "1 kB"),
     ):

@@ -522,7 +522,11 @@ def commands(rng, folder):
         del words[int(rng.integers(1, len(words)))]
     words = [word for word in words if "\x00" not in word]
     text = damaged_text(rng, csv_text(long_table(*make_data(4))))
-    code, output, said = run_command(words, text, folder)
+    try:
+        code, output, said = run_command(words, text, folder)
+    except Exception as error:
+        # Users would see a traceback.
+        raise Finding(f"{words}: {error!r}") from error
     require(code in (0, 1, 2), f"exit code {code} of {words}")
     require("Traceback" not in said, f"{words}: {said}")
     require(code == 0 or said.strip(), f"no message, exit code {code} of {words}")

@@ -17,7 +17,7 @@ Sample = Annotated[
     Literal["holdout", "training"],
     Option(help="Whether the data are held out or the model was trained on them."),
 ]
-NModels = Annotated[int, Option(min=1, help="Number of models compared on these data.")]
+NModels = Annotated[int, Option(min=1, max=10**100, help="Number of models compared here.")]
 
 
 @options.with_common_options

@@ -19,6 +19,7 @@ from slts.cli import options
 from slts.cli.accuracy import accuracy, describe_accuracy, measure, validation_accuracy
 from slts.cli.data import Expected, check_output, in_memory, open_scan, read_data
 from slts.cli.terminal import CommandError, show_json
+from slts.estimators.parameters import check_parameters
 from slts.execution import duration
 from slts.files import Dataset, SeriesScan
 from slts.persistence import save
@@ -138,8 +139,10 @@ def _parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _set_parameters(estimator: Any, parameters: dict[str, Any]) -> None:
+    """Set and check parameters, before anything is read."""
     try:
         estimator.set_params(**parameters)
+        check_parameters(estimator, estimator.parameter_kinds)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--param") from error
 
