@@ -1,6 +1,5 @@
-"""The table of commands, exit codes, messages of errors, and the command `datasets`."""
+"""The table of commands, help, exit codes, and output files."""
 
-import json
 import os
 import subprocess
 import sys
@@ -19,12 +18,6 @@ from slts.cli import application, main
 NOT_FOR_HELP = ["numpy", "scipy", "sklearn", "pyarrow", "slts.estimators", "slts.cli.fit"]
 
 
-@pytest.fixture
-def no_data(monkeypatch, tmp_path):
-    monkeypatch.delenv("SLTS_DATA", raising=False)
-    monkeypatch.setenv("SLTS_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_version_and_help_import_no_command(option):
     program = (
@@ -38,9 +31,9 @@ def test_version_and_help_import_no_command(option):
         env=os.environ | {"COLUMNS": "120"},
     )
     assert done.returncode == 0, done.stderr
-    *shown, imported = done.stdout.split("\n")[:-1]
+    *lines, imported = done.stdout.split("\n")[:-1]
     assert imported == ""
-    text = "\n".join(shown)
+    text = "\n".join(lines)
     if option == "--version":
         assert text == f"slts {slts.__version__}"
     else:
@@ -53,16 +46,16 @@ def test_version_and_help_import_no_command(option):
 def test_every_command_and_option_has_a_help_text(name):
     command = application.load_command(name)
     assert command.help.partition("\n")[0] == application.COMMANDS[name][1]
-    for one in (command, *getattr(command, "commands", {}).values()):
-        assert [option.name for option in one.params if not option.help] == []
+    assert [option.name for option in command.params if not option.help] == []
 
 
-def test_the_help_of_a_command_has_its_options(capsys):
+def test_the_help_of_a_command_has_its_options(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(["fit", "--help"]) == 0
     text = capsys.readouterr().out
     assert all(option in text for option in ("--method", "--memory-limit", "--jobs", "--json"))
-    # Paragraphs are wrapped by the terminal only.
-    assert "\n" not in application.load_command("fit").help.split("\n\n")[1]
+    # The terminal alone breaks lines of a paragraph.
+    assert "trained on the other series only" in text
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["fit", "x.csv", "--jobs", "many"]])
@@ -70,71 +63,108 @@ def test_a_wrong_command_line_is_2(arguments):
     assert main(arguments) == 2
 
 
-def test_a_misspelt_command_is_suggested(capsys):
-    assert main(["evaluat"]) == 2
-    assert "Did you mean 'evaluate'?" in capsys.readouterr().err
+def test_a_misspelt_command_is_suggested(run):
+    assert "Did you mean 'evaluate'?" in run.error("evaluat", code=2)
 
 
-def test_the_module_runs():
+def test_the_module_runs(tmp_path):
+    arguments = ["evaluate", "no.slts", "no.csv"]
     done = subprocess.run(
-        [sys.executable, "-m", "slts", "datasets", "info", "nope"], capture_output=True, text=True
+        [sys.executable, "-m", "slts", *arguments], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 1
-    assert "there is no data set 'nope'" in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert "no.slts" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_debug_shows_the_error():
-    with pytest.raises(slts.DataError):
-        main(["datasets", "info", "nope", "--debug"])
-
-
-def test_missing_extra_is_named(monkeypatch, capsys):
+def test_a_missing_extra_is_named(monkeypatch, run):
     def absent(module, extra):
         raise ImportError(f'{module} is needed: pip install "slts[{extra}]"')
 
     monkeypatch.setattr(cli, "import_extra", absent)
-    assert main(["datasets"]) == 1
-    assert "slts[cli]" in capsys.readouterr().err
+    assert "slts[cli]" in run.error("demo")
 
 
-def test_warnings_are_short_and_are_shown_once(monkeypatch, capsys):
-    def noisy(*arguments, **options):
-        for _ in range(2):
-            warnings.warn("mind the gap", stacklevel=1)
-
-    monkeypatch.setattr(application, "application", noisy)
+def test_warnings_are_one_line(monkeypatch, run):
+    monkeypatch.setattr(
+        application, "application", lambda *_, **__: warnings.warn("gap", stacklevel=1)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        assert main(["anything"]) == 0
-    assert capsys.readouterr().err == "Warning: mind the gap\n"
+        assert run("anything") == (0, "", "Warning: gap\n")
 
 
-def test_an_unexpected_error_asks_for_debug(monkeypatch, capsys):
-    def broken(*arguments, **options):
-        raise RuntimeError("no more")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit x.csv", "--model"),
+        ("fit x.csv --model m.slts --method magic", "magic"),
+        ("fit x.csv --model m.txt", "must end in .slts"),
+        ("fit x.csv --model m.slts --param gama=1", "'gama'"),
+        ("fit x.csv --model m.slts --param gamma", "expected name=value"),
+        ("fit x.csv --model m.slts --method slts --param gamma=-1", "'gamma'"),
+        ("fit x.csv --model m.slts --test-size .2 --memory-limit=-3GB", "'memory_limit'"),
+        ("fit x.csv --model m.slts --test-size 2", "between 0 and 1"),
+        ("fit x.csv --model m.slts --jobs 0", "-1 for all processors, got 0"),
+        ("fit x --model m.slts --test-size .2 --test y", "not both"),
+        ("fit x --model m.slts --method 1nn --memory-limit 2GB", "'memory_limit'"),
+        ("predict m.slts x.csv --out p.xlsx", "must end in .csv or .jsonl or .parquet"),
+        ("predict m.slts x.csv --alpha nan", "between 0 and 1"),
+        ("predict m.slts x.csv --device tpu", "tpu"),
+        ("explain m.slts x.csv --plot p.xlsx", "must end in .png"),
+        ("certify m.slts x.csv --delta 5", "between 0 and 1"),
+        (f"certify m.slts x.csv --n-models {10**101}", "--n-models"),
+        ("report m.slts --out r.pdf", "must end in .html"),
+    ],
+)
+def test_the_message_names_the_wrong_option(arguments, message, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in run.error(*arguments.split(), code=2)
 
-    monkeypatch.setattr(application, "application", broken)
-    assert main(["anything"]) == 1
-    found = capsys.readouterr().err
-    assert found.startswith("Error: RuntimeError: no more\nThis is a bug in slts.")
-    assert "--debug" in found
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "predict {model} {data} --out {data}",
+        "predict {model} {data} --out {link}",
+        "predict {model} {folder} --out {table}",
+        "predict {model} {folder}/*.csv --out {table}",
+        "report {page} --out {page}",
+        "fit {named} --model {named}",
+        "fit {data} --test {named} --model {named}",
+    ],
+)
+def test_what_is_read_is_never_overwritten(arguments, problem, model, tmp_path, run):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    names = {"data": "data.csv", "link": "link.csv", "page": "m.html", "named": "m.slts"}
+    paths = {name: tmp_path / file for name, file in names.items()}
+    paths |= {"model": model, "folder": folder, "table": folder / "a.csv"}
+    paths["data"].write_bytes(problem[".csv"][1].read_bytes())
+    paths["link"].symlink_to(paths["data"])
+    for name in ("table", "page", "named"):
+        paths[name].write_bytes(model.read_bytes())
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert "would overwrite" in run.error(*arguments.format(**paths).split())
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_data_sets_are_listed_with_and_without_the_word_list(no_data, capsys):
-    assert main(["datasets"]) == 0
-    assert "robot_lp5" in capsys.readouterr().out
-    found = []
-    for arguments in (["datasets", "list", "--json"], ["datasets", "--json"]):
-        assert main(arguments) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert found[0] == found[1]
-    entries = {entry["name"]: entry for entry in found[0]}
-    assert entries["auslan"]["n_series"] == 675
-    assert not entries["auslan"]["available"]
-    assert main(["datasets", "--json", "list"]) == 2
+def test_other_files_are_overwritten(problem, model, tmp_path, run):
+    for _ in range(2):
+        run.ok("predict", model, problem[".csv"][1], "--out", tmp_path / "p.csv")
+    message = run.error("predict", model, problem[".csv"][1], "--out", tmp_path / "no" / "p.csv")
+    assert "there is no folder" in message
 
 
-def test_a_data_set_is_described(capsys):
-    assert main(["datasets", "info", "robot_lp2"]) == 0
-    assert "n_series: 47" in capsys.readouterr().out
+def test_quiet_prints_nothing_where_a_file_is_written(problem, model, tmp_path, run):
+    train, test = problem[".csv"]
+    for arguments in (
+        ["fit", train, "--model", tmp_path / "m.slts", "--method", "slts", "--test", test],
+        ["predict", model, test, "--out", tmp_path / "p.csv", "--alpha", "0.1"],
+        ["report", model, "--out", tmp_path / "r.html"],
+    ):
+        assert run(*arguments, "--quiet") == (0, "", "")
+    # What was asked for on standard output is printed.
+    assert run("predict", model, test, "--quiet")[1].startswith("id,prediction")
+    assert run("evaluate", model, test, "--quiet")[1].startswith("accuracy")

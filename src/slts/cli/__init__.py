@@ -4,22 +4,25 @@ application.py  the table of commands; errors become messages and exit codes
 demo.py         ``slts demo``: Japanese Vowels, compared with the paper
 fit.py          ``slts fit``: train a classifier and save it
 predict.py      ``slts predict``: write labels and probabilities of any number of series
-evaluate.py     ``slts evaluate``: measure a model; ``slts certify``: bound its error
+evaluate.py     ``slts evaluate``: measure a model on labelled series
+certify.py      ``slts certify``: bound the error of a model
 explain.py      ``slts explain``: explain the prediction for one series
 report.py       ``slts report``: an HTML page about a model
 options.py      options that several commands have
-data.py         models and data that a command reads, paths that it writes to
+data.py         models and series that a command reads, files that it writes
+accuracy.py     accuracy with its interval and its certificate, as numbers and as text
 terminal.py     results on standard output, messages on standard error
 
 A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.
-Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted, 129 and
-143 stopped by SIGHUP and SIGTERM, 141 output closed by its reader.
+Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from slts.extras import import_extra
 
@@ -47,4 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     from slts.cli.application import run
 
-    return run(list(sys.argv[1:] if arguments is None else arguments))
+    if arguments is None:
+        signal.signal(signal.SIGTERM, _terminate)
+        arguments = sys.argv[1:]
+    return run(list(arguments))
+
+
+def _terminate(number: int, frame: Any) -> None:
+    """End as Ctrl-C does, so that unfinished files are removed."""
+    raise SystemExit(128 + number)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import pkgutil
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -18,23 +14,18 @@ from slts import __version__
 from slts.cli.terminal import CommandError
 from slts.errors import DataError, ModelFileError
 
-# Name -> module and attribute, and the line in `slts --help`: the first of the docstring.
+# Name -> module and function, and the line in `slts --help`: the first of the docstring.
 COMMANDS = {
     "demo": ("demo:demo", "Train on Japanese Vowels, compare with the paper, write a report."),
     "fit": ("fit:fit", "Train a classifier on labelled series and save it."),
     "predict": ("predict:predict", "Predict a label and class probabilities for every series."),
     "evaluate": ("evaluate:evaluate", "Measure accuracy, log-loss and scores of every class."),
-    "explain": (
-        "explain:explain_prediction",
-        "Show what contributes to the decision value of a class.",
-    ),
-    "certify": ("evaluate:certify_model", "Compute an upper bound on the error on new series."),
+    "explain": ("explain:explain_prediction", "Show what contributes to a decision value."),
+    "certify": ("certify:certify_model", "Compute an upper bound on the error on new series."),
     "report": ("report:report", "Write a self-contained HTML page about a model."),
 }
-# The exit code of programs that end with SIGPIPE, as `yes | head` does.
-_CLOSED_PIPE = 141
-# Errors whose message tells the user what to do.
-_EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)
+# Errors whose message tells the user what to do; a missing GPU is a RuntimeError.
+_EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError, RuntimeError)
 
 
 class _LazyGroup(TyperGroup):
@@ -48,11 +39,10 @@ class _LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """Import a command of the table."""
-    command = pkgutil.resolve_name(f"slts.cli.{COMMANDS[name][0]}")
-    if isinstance(command, typer.Typer):
-        return typer.main.get_command(command)
-    single = typer.Typer(add_completion=False)
-    single.command(name)(command)
+    function = pkgutil.resolve_name(f"slts.cli.{COMMANDS[name][0]}")
+    # In Markdown, lines of a paragraph of a docstring are joined.
+    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    single.command(name)(function)
     return typer.main.get_command(single)
 
 
@@ -79,75 +69,25 @@ def _common(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks. Allowed after the command too.")
-    ] = False,
 ) -> None:
-    """Options of all commands. `run` reads `debug`."""
+    """Options of `slts` itself."""
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line and return its exit code."""
-    debug = "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]
+    """Run a command line and return its exit code; other errors are bugs and are not caught."""
     try:
-        with _short_warnings(), _stop_at_signals():
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
             # Every command ends with SystemExit.
             application(arguments, prog_name="slts")
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):
-            # typer ends quietly with 1 if nobody reads the output any more.
-            return _CLOSED_PIPE
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except Exception as error:
-        if debug:
-            raise
-        if isinstance(error, _EXPECTED):
-            sys.stderr.write(f"Error: {error}\n")
-        else:
-            sys.stderr.write(
-                f"Error: {type(error).__name__}: {error}\nThis is a bug in slts. Run the command "
-                f"with --debug to see where it happens.\n"
-            )
+    except _EXPECTED as error:
+        sys.stderr.write(f"Error: {error}\n")
         return 1
     return 0
 
 
-@contextlib.contextmanager
-def _short_warnings() -> Iterator[None]:
-    """Show the text of a warning once, without file and line."""
-    shown = set[str]()
-
-    def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        if str(message) not in shown:
-            shown.add(str(message))
-            sys.stderr.write(f"Warning: {message}\n")
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
-
-
-@contextlib.contextmanager
-def _stop_at_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does: unfinished files are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: Any) -> None:
-        # A closed terminal sends SIGHUP twice; the second must not interrupt the removal.
-        signal.signal(number, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    # Windows has no SIGHUP. `nohup` ignores it, and this stays so.
-    numbers = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in before.items():
-        if handler != signal.SIG_IGN:
-            signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
+def _show_warning(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+    """Show the text of a warning, without file and line."""
+    sys.stderr.write(f"Warning: {message}\n")

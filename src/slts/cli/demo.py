@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from slts import datasets, estimators
 from slts.cli import options
-from slts.cli.evaluate import accuracy, describe_accuracy
+from slts.cli.accuracy import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json, show_table
 from slts.estimators.linear import LinearClassifier
-from slts.extras import import_extra
 from slts.persistence import save
 from slts.report import write_report
 from slts.series import SeriesBatch
@@ -22,82 +22,52 @@ from slts.series import SeriesBatch
 _PAPER = {"1NN": 93.8, "BBS": 97.1, "SLTS": 97.1}
 
 
-@options.command
+Out = Annotated[Path, Option("--out", "-o", help="Folder for the model and the report.")]
+
+
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o")] = Path("demo-output"),
+    out: Out = Path("demo-output"),
     random_state: options.RandomState = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
 ) -> None:
-    """Train on Japanese Vowels, compare with the paper, write a report.
-
-    Parameters
-    ----------
-    out
-        Folder for the model and the report.
-    """
-    messages = Messages(quiet, verbose)
+    """Train on Japanese Vowels, compare with the paper, write a report."""
     if out.exists() and not out.is_dir():
-        raise CommandError(f"{out} is not a folder")
-    X, y = _load("train")
-    X_test, y_test = _load("test")
-    messages.say(f"Japanese Vowels: {len(X)} training recordings of nine speakers, {X!r}")
+        raise CommandError(f"--out {out}: it is not a folder")
+    X, y = datasets.load("japanese_vowels", "train")
+    X_test, y_test = datasets.load("japanese_vowels", "test")
+    Messages(quiet).say(
+        f"Japanese Vowels: {len(X)} recordings of nine speakers for training, {X!r}"
+    )
     rows: list[dict[str, Any]] = []
     model: Any = None
     for name, model in _classifiers(random_state).items():
         start = time.monotonic()
-        model.set_params(verbose=messages.shows_progress).fit(X, y)
+        model.set_params(verbose=not quiet).fit(X, y)
         measured = accuracy(model.predict(X_test), y_test)
         model.set_params(verbose=False)
+        figures = {"paper": _PAPER.get(name), "landmarks": _n_kept(model, X)}
         seconds = time.monotonic() - start
-        rows.append(
-            {
-                "method": name,
-                **measured,
-                "paper": _PAPER.get(name),
-                "landmarks": _n_kept(model, X),
-                "seconds": seconds,
-            }
-        )
-        messages.detail(f"{name}: {describe_accuracy(measured)}, {seconds:.1f} s")
+        rows.append({"method": name, **measured, **figures, "seconds": seconds})
     out.mkdir(parents=True, exist_ok=True)
     model_file, page = out / "model.slts", out / "report.html"
     save(model, model_file)
-    messages.detail(f"model: {model_file}")
-    write_report(
-        model, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=messages.shows_progress
-    )
+    write_report(model, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=not quiet)
     if as_json:
         show_json({"methods": rows, "model": str(model_file), "report": str(page)})
-    if as_json or quiet:
-        return
-    show_table(
-        ["method", "accuracy %", "paper %", "series kept", "seconds"],
-        [
-            [
-                row["method"],
-                f"{100 * row['accuracy']:.1f}",
-                "" if row["paper"] is None else f"{row['paper']:.1f}",
-                str(row["landmarks"]),
-                f"{row['seconds']:.1f}",
-            ]
-            for row in rows
-        ],
-    )
-    typer.echo(
-        f"{rows[-1]['method']}: {describe_accuracy(rows[-1])}; SLTS in the paper: {_PAPER['SLTS']}%"
-    )
-    typer.echo(f"model:  {model_file}\nreport: {page}")
+    elif not quiet:
+        show_table(
+            ["method", "accuracy %", "paper %", "series kept", "seconds"], list(map(_cells, rows))
+        )
+        best = f"{rows[-1]['method']}: {describe_accuracy(rows[-1])}"
+        typer.echo(f"{best}; SLTS in the paper: {_PAPER['SLTS']}%")
+        typer.echo(f"model:  {model_file}\nreport: {page}")
 
 
-def _load(split: str) -> tuple[SeriesBatch, Any]:
-    try:
-        return datasets.load("japanese_vowels", split)
-    except FileNotFoundError:
-        # The wheel of aeon has the data: if it is missing, say how to install it.
-        import_extra("aeon", "demo")
-        raise
+def _cells(row: dict[str, Any]) -> list[str]:
+    paper = "" if row["paper"] is None else f"{row['paper']:.1f}"
+    accuracy = f"{100 * row['accuracy']:.1f}"
+    return [row["method"], accuracy, paper, str(row["landmarks"]), f"{row['seconds']:.1f}"]
 
 
 def _classifiers(seed: int) -> dict[str, Any]:

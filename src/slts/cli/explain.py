@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from typer import Option
 
 from slts._typing import FloatArray
 from slts.atomic_files import atomic_file
 from slts.cli import options
-from slts.cli.data import check_output_path, load_model, read_batches
+from slts.cli.data import check_output, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.extras import import_extra
 from slts.features.explanation import Explanation, explain
@@ -20,42 +21,35 @@ from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.naming import time_texts
 
-_BATCH_SIZE = 1024
-_PICTURES = (".png", ".svg", ".pdf")
+_SERIES = "Identifier of the series; its position from 0 if series have no identifiers."
+Series = Annotated[
+    str | None, Option("--series", "-s", help=_SERIES, show_default="the first series")
+]
+ForClass = Annotated[
+    str | None, Option("--class", help="Class to explain.", show_default="the predicted class")
+]
+Top = Annotated[int, Option(min=1, help="Number of rows in each table; another has the rest.")]
+Plot = Annotated[Path | None, Option(help="Plot the contributions: .png, .svg, .pdf.")]
 
 
-@options.command
+@options.with_common_options
 def explain_prediction(
     model: options.ModelFile,
     data: options.Data,
-    series: Annotated[str, typer.Option("--series", "-s")] = "0",
-    for_class: Annotated[
-        str | None, typer.Option("--class", show_default="the predicted class")
-    ] = None,
-    top: Annotated[int, typer.Option(min=1)] = 5,
-    plot: Path | None = None,
+    series: Series = None,
+    for_class: ForClass = None,
+    top: Top = 5,
+    plot: Plot = None,
     *,
     common: options.CommonOptions,
 ) -> None:
-    """Show what contributes to the decision value of a class.
+    """Show what contributes to a decision value.
 
     Channels and steps have contributions. Their sum plus the offset is the decision value. The
     intercept plus the contributions of landmarks and snippets is the same decision value.
-
-    Parameters
-    ----------
-    series
-        Identifier of the series. If no series has this identifier, a number is a position,
-        counted from 0.
-    for_class
-        Class to explain.
-    top
-        Number of rows in each table, before the sum of the others.
-    plot
-        Plot the contributions: .png, .svg, .pdf.
     """
     if plot is not None:
-        check_output_path(plot, "the plot", "--plot", _PICTURES, [model, data])
+        check_output(plot, "--plot", (".png", ".svg", ".pdf"), model, data)
         import_extra("matplotlib", "plots").use("agg")
     fitted = load_model(model, common)
     name, x = _find(series, data, common, fitted)
@@ -70,37 +64,30 @@ def explain_prediction(
     if common.as_json:
         show_json(content)
         return
-    _print(fitted, explanation, content, top)
+    _show_classes(content, top)
+    _show_contributions(content, explanation, fitted, top)
     if plot is not None:
         common.messages.done(f"plot: {plot}")
 
 
 def _find(
-    wanted: str, data: str, common: options.CommonOptions, model: Any
+    wanted: str | None, data: str, common: options.CommonOptions, model: Any
 ) -> tuple[str, SeriesBatch]:
-    """Return the series with an identifier, or at a position if none has that identifier."""
-    position = int(wanted) if wanted.isdecimal() else None
-    at_position: tuple[str, SeriesBatch] | None = None
-    done, first = 0, list[str]()
-    for batch in read_batches(data, common, model, _BATCH_SIZE):
-        names = None if batch.ids is None else [str(name) for name in batch.ids.tolist()]
-        first = first or (names or [])[:3]
-        if names is not None and wanted in names:
-            at = names.index(wanted)
-            return wanted, batch.series[at : at + 1]
-        if position is not None and done <= position < done + len(batch):
-            at = position - done
-            at_position = (wanted if names is None else names[at], batch.series[at : at + 1])
-            if names is None:
-                break
-        done += len(batch)
-    if at_position is None:
-        like = f", such as {', '.join(map(repr, first))}" if first else ""
-        raise CommandError(
-            f"{data} has {done} series, and none has the identifier or the position {wanted}. "
-            f"Give an identifier{like}, or a position from 0 to {done - 1}"
-        )
-    return at_position
+    """Return the series with an identifier; None is the first one."""
+    n_series, examples = 0, list[str]()
+    for batch in read_batches(data, common, model):
+        ids = range(n_series, n_series + len(batch)) if batch.ids is None else batch.ids.tolist()
+        names = list(map(str, ids))
+        wanted = names[0] if wanted is None else wanted
+        if wanted in names:
+            k = names.index(wanted)
+            return wanted, batch.series[k : k + 1]
+        examples = examples or names[:3]
+        n_series += len(batch)
+    raise CommandError(
+        f"--series {wanted}: none of the {n_series:,} series of {data} has this identifier. "
+        f"Identifiers are {', '.join(examples)} and so on"
+    )
 
 
 def _find_class(explanation: Explanation, text: str | None) -> Any:
@@ -109,21 +96,17 @@ def _find_class(explanation: Explanation, text: str | None) -> Any:
         return explanation.predicted
     labels = {str(label): label for label in explanation.labels.tolist()}
     if text not in labels:
-        raise typer.BadParameter(
-            f"there is no class {text!r}. The classes are {', '.join(map(repr, labels))}",
-            param_hint="--class",
-        )
+        classes = ", ".join(map(repr, labels))
+        raise typer.BadParameter(f"{text!r} is not one of {classes}", param_hint="--class")
     return labels[text]
 
 
 def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
     from slts.plots import plot_contributions
 
-    pyplot: Any = import_extra("matplotlib.pyplot", "plots")
     figure: Any = plot_contributions(explanation, chosen).figure
-    with atomic_file(path) as fresh:
-        figure.savefig(fresh, dpi=150, bbox_inches="tight")
-    pyplot.close(figure)
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
 
 def _content(
@@ -154,31 +137,33 @@ def _content(
     }
 
 
-def _print(model: Any, explanation: Explanation, content: dict[str, Any], top: int) -> None:
-    labels, chosen, scores = content["classes"], content["explained"], content["decision"]
+def _show_classes(content: dict[str, Any], top: int) -> None:
+    """Show the decision values and probabilities of the classes with the largest ones."""
     typer.echo(f"series {content['series']}: predicted {content['predicted']}")
-    chances = content["probabilities"]
+    decisions, probabilities = content["decision"], content["probabilities"]
     rows = []
-    for c in np.argsort(-scores, kind="stable")[:top]:
-        name = str(labels[c])
-        rows.append([name, f"{scores[c]:.4f}", f"{chances[name]:.3f}" if chances else ""])
+    for c in np.argsort(-decisions, kind="stable")[:top]:
+        name = str(content["classes"][c])
+        probability = "" if probabilities is None else f"{probabilities[name]:.3f}"
+        rows.append([name, f"{decisions[c]:.4f}", probability])
     show_table(["class", "decision value", "probability"], rows)
-    c = labels.index(chosen)
-    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
-    of_class = f"class {chosen}{against}: decision value {scores[c]:.4f} ="
 
-    def show_largest(
-        header: list[str], cells: Callable[[int], list[str]], values: FloatArray, total: float
-    ) -> None:
-        """Show the largest contributions in absolute value, and the sum of the others."""
-        order = np.argsort(-np.abs(values), kind="stable").tolist()
-        rows, parts = [cells(i) for i in order[:top]], values[order[:top]].tolist()
-        if others := order[top:]:
-            rows.append([count(len(others), "other"), *[""] * (len(header) - 1)])
-            parts.append(values[others].sum())
-        shown = _adding_up(total, parts)
-        rows = [[*row, f"{part:+.4f}"] for row, part in zip(rows, shown, strict=True)]
-        show_table([*header, "contribution"], rows)
+
+def _show_contributions(
+    content: dict[str, Any], explanation: Explanation, model: Any, top: int
+) -> None:
+    """Show what contributes most: channels and steps, then landmarks and snippets."""
+    labels = content["classes"]
+    c = labels.index(content["explained"])
+    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
+    decision = f"class {labels[c]}{against}: decision value {content['decision'][c]:.4f}"
+
+    terms, times = content["contributions"][c], explanation.series.times
+    texts = [] if times is None else time_texts(times)
+    typer.echo(f"{decision} = offset {content['offset'][c]:.4f} + contributions {terms.sum():.4f}")
+    _show_terms(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), top)
+    header = ["step", "time"] if texts else ["step"]
+    _show_terms(header, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), top)
 
     def landmark(j: int) -> list[str]:
         return [content["landmark_names"][j], f"{content['similarities'][j]:.4f}"]
@@ -186,39 +171,28 @@ def _print(model: Any, explanation: Explanation, content: dict[str, Any], top: i
     def snippet(k: int) -> list[str]:
         text = model.describe_snippet(k, explanation.channel_names)
         compared = model.snippets_.compared(k)
-        text += "" if compared == "values" else f", {compared}"
-        return [text, str(np.count_nonzero(explanation.occurrences(k)))]
+        n_steps = np.count_nonzero(explanation.occurrences(k))
+        return [text if compared == "values" else f"{text}, {compared}", str(n_steps)]
 
-    terms, times = content["contributions"][c], explanation.series.times
-    texts = [] if times is None else time_texts(times)
-    offset, total = _adding_up(scores[c], [content["offset"][c], terms.sum()])
-    typer.echo(f"{of_class} offset {offset:.4f} + contributions {total:.4f}")
-    show_largest(["channel"], lambda u: [content["channels"][u]], terms.sum(axis=0), total)
-    head = ["step", "time"] if texts else ["step"]
-    show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), total)
     of_landmarks, of_snippets = content["by_landmark"][c], content["by_snippet"][c]
-    intercept, *sums = _adding_up(
-        scores[c], [content["intercept"][c], of_landmarks.sum(), of_snippets.sum()]
-    )
-    also = f" + snippets {sums[1]:.4f}" if len(of_snippets) else ""
-    typer.echo(f"{of_class} intercept {intercept:.4f} + landmarks {sums[0]:.4f}{also}")
-    show_largest(["landmark", "plain similarity"], landmark, of_landmarks, sums[0])
+    sums = f"landmarks {of_landmarks.sum():.4f}"
     if len(of_snippets):
-        show_largest(["snippet", "number of steps where it occurs"], snippet, of_snippets, sums[1])
+        sums += f" + snippets {of_snippets.sum():.4f}"
+    typer.echo(f"{decision} = intercept {content['intercept'][c]:.4f} + {sums}")
+    _show_terms(["landmark", "plain similarity"], landmark, of_landmarks, top)
+    if len(of_snippets):
+        header = ["snippet", "number of steps where it occurs"]
+        _show_terms(header, snippet, of_snippets, top)
 
 
-def _adding_up(total: float, parts: Sequence[float]) -> list[float]:
-    """Round to four decimals, each part up or down, so that the parts sum to the rounded total.
-
-    Examples
-    --------
-    >>> from slts.cli.explain import _adding_up
-    >>> _adding_up(1.0, [-0.70406, 1.70406])
-    [-0.7041, 1.7041]
-    """
-    units = 1e4 * np.asarray(parts, dtype=np.float64)
-    whole = np.floor(units)
-    n_up = round(1e4 * round(total, 4)) - int(whole.sum())
-    whole[np.argsort(whole - units, kind="stable")[:n_up]] += 1.0
-    # Without the sign of a zero.
-    return [float(value) for value in whole / 1e4 + 0.0]
+def _show_terms(
+    header: Sequence[str], cells: Callable[[int], list[str]], values: FloatArray, top: int
+) -> None:
+    """Show the largest contributions in absolute value, and the sum of the others."""
+    order = np.argsort(-np.abs(values), kind="stable").tolist()
+    rows = [[*cells(k), f"{values[k]:+.4f}"] for k in order[:top]]
+    others = order[top:]
+    if others:
+        blank = [""] * (len(header) - 1)
+        rows.append([count(len(others), "other"), *blank, f"{values[others].sum():+.4f}"])
+    show_table([*header, "contribution"], rows)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from slts.cli import options
-from slts.cli.data import check_output_path, load_model, open_scan
-from slts.cli.evaluate import copies_warning
+from slts.cli.data import Expected, check_output, load_model, read_data
 from slts.cli.terminal import show_json
-from slts.files.paths import STDIN
-from slts.report import collect
-from slts.report.page import write_page
+from slts.report import write_report
+
+Out = Annotated[Path, Option("--out", "-o", help="File to write.")]
+Title = Annotated[str | None, Option(help="Heading of the page.", show_default="name of the data")]
 
 
-@options.command
+@options.with_common_options
 def report(
     model: options.ModelFile,
-    data: Annotated[str | None, typer.Argument(metavar="DATA", show_default=False)] = None,
-    out: Annotated[Path, typer.Option("--out", "-o")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(show_default="name of the data")] = None,
+    data: options.OptionalData = None,
+    out: Out = Path("report.html"),
+    title: Title = None,
     groups: options.Groups = None,
     *,
     common: options.CommonOptions,
@@ -29,48 +29,18 @@ def report(
     """Write a self-contained HTML page about a model.
 
     With data, the page shows predictions and explanations; with labels, also the accuracy.
-
-    Parameters
-    ----------
-    data
-        Series to show, as for the other commands; with labels, the model is tested too.
-    out
-        File to write.
-    title
-        Heading of the page.
     """
-    check_output_path(out, "the report", "--out", (".html", ".htm"), [model, data])
+    check_output(out, "--out", (".html", ".htm"), model, data)
     fitted = load_model(model, common)
-    arguments: dict[str, Any] = {}
+    series: dict[str, Any] = {}
     if data is not None:
-        dataset = open_scan(data, common, model=fitted, groups=groups, labelled=False).read()
-        arguments = {"X": dataset.series, "y": dataset.labels, "groups": dataset.groups}
+        dataset = read_data(data, common, Expected.of_model(fitted), groups)
+        series = {"X": dataset.series, "y": dataset.labels, "groups": dataset.groups}
         if dataset.labels is None:
-            common.messages.say(
-                f"no column of {data} holds the classes of the model: the report has no accuracy"
-            )
-    title = title or _title(str(model) if data is None else data)
-    content = collect(fitted, title=title, verbose=common.messages.shows_progress, **arguments)
-    summary = content["summary"]
-    if summary["n_seen"] and summary["accuracy"] is not None:
-        common.messages.say(copies_warning(summary["n_seen"], summary["n_series"]))
-    write_page(content, out)
+            common.messages.say(f"{data} has no labels (--label): the report has no accuracy")
+    title = title or Path(data or model).name
+    write_report(fitted, out, title=title, verbose=not common.quiet, **series)
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:
         common.messages.done(f"report: {out}")
-
-
-def _title(source: str) -> str:
-    """Return a heading: the name of a file or folder, without suffixes.
-
-    Examples
-    --------
-    >>> from slts.cli.report import _title
-    >>> _title("data/gait_test.csv.gz"), _title("japanese_vowels:test"), _title("-")
-    ('Gait test', 'Japanese vowels: test', 'Standard input')
-    """
-    if source == STDIN:
-        return "Standard input"
-    words = Path(source).name.split(".")[0].replace("_", " ").replace(":", ": ").strip()
-    return f"{words[:1].upper()}{words[1:]}" or source

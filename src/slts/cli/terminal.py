@@ -1,117 +1,38 @@
-"""Results on standard output; messages and progress on standard error."""
+"""Results on standard output, messages on standard error."""
 
 from __future__ import annotations
 
 import json
-import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Sequence
+from typing import Any
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class CommandError(Exception):
     """A request that cannot be fulfilled; the message tells why and what to do."""
 
 
-@cache
-def diagnostics() -> Console:
-    """Return the console for messages; one for all, so that messages go above progress bars."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
-
-
-@dataclass(frozen=True)
 class Messages:
-    """What a command prints on standard error.
+    """What a command prints beside its result; nothing if it is quiet."""
 
-    Parameters
-    ----------
-    quiet
-        Print neither messages nor what was written; results that are asked for are printed.
-    verbose
-        Print details too.
-    """
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self._lines: set[str] = set()
 
-    quiet: bool = False
-    verbose: bool = False
-    _printed: set[str] = field(default_factory=set, init=False, repr=False)
-
-    def say(self, text: str) -> None:
-        """Print a line, unless quiet."""
-        if not self.quiet:
-            diagnostics().print(text, markup=False, soft_wrap=True)
-
-    def say_once(self, text: str) -> None:
-        """Print a line, unless quiet or printed before."""
-        if text not in self._printed:
-            self._printed.add(text)
-            self.say(text)
+    def say(self, line: str) -> None:
+        """Print a line on standard error, unless it was printed before."""
+        if not self.quiet and line not in self._lines:
+            self._lines.add(line)
+            # Not through typer: a progress bar redirects this stream.
+            sys.stderr.write(f"{line}\n")
 
     def done(self, text: str) -> None:
-        """Print on standard output what a command has written, unless quiet."""
+        """Print on standard output what a command has written."""
         if not self.quiet:
             typer.echo(text)
-
-    def detail(self, text: str) -> None:
-        """Print a line if verbose."""
-        if self.verbose:
-            self.say(text)
-
-    @property
-    def shows_progress(self) -> bool:
-        """Whether progress is shown: as bars in a terminal, as lines elsewhere."""
-        return not self.quiet
-
-    @contextmanager
-    def counting(self, what: str) -> Iterator[Callable[[int, float | None], None]]:
-        """Yield a function that shows progress, given the number of series and their share."""
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        from slts.execution import progress_lines
-
-        if self.quiet or not diagnostics().is_terminal:
-            with progress_lines(what, self.say) as tell:
-                yield lambda count, share: tell(
-                    f"{count:,} series" + ("" if share is None else f", {share:.0%}")
-                )
-            return
-        columns = (
-            TextColumn(what),
-            BarColumn(),
-            TextColumn("{task.fields[count]:,} series"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=diagnostics()) as bars:
-            task = bars.add_task(what, total=None, count=0)
-
-            def draw(count: int, share: float | None) -> None:
-                total = None if share is None else 1.0
-                bars.update(task, completed=share or 0.0, total=total, count=count)
-
-            yield draw
-
-    @contextmanager
-    def echo_log(self) -> Iterator[None]:
-        """Print what the library logs meanwhile, such as its memory plan."""
-        logger, handler = logging.getLogger("slts"), logging.Handler()
-        handler.emit = lambda record: self.say(record.getMessage())  # type: ignore[method-assign]
-        level = logger.level
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.setLevel(level)
-            logger.removeHandler(handler)
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
@@ -149,7 +70,7 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist())

@@ -50,8 +50,8 @@ def require_labels(scan: SeriesSource) -> None:
         may_be = f"It may be {' or '.join(map(repr, columns.label_candidates))}. "
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
-            f"{scan.name} has no labels: name their column, scan_series(..., label='...'). "
-            f"{may_be if columns.label_candidates else ''}Unused columns: {others}."
+            f"{scan.name} has no labels: name their column, scan_series(..., label='...'), "
+            f"--label. {may_be if columns.label_candidates else ''}Unused columns: {others}."
         )
 
 
