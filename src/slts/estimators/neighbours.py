@@ -137,6 +137,10 @@ class NearestNeighbor(SeriesClassifier):
         check_is_fitted(self)
         return self.neighbours_.nearness(self.check_series(X), self._resources)
 
+    def features(self, X: Any) -> FloatArray:
+        """Return `nearness`."""
+        return self.nearness(X)
+
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         nearness = self.neighbours_.nearness(batch, self._resources)
         return nearest_decisions(nearness, self.training_codes_, len(self.classes_))

@@ -14,30 +14,23 @@ from typing import Any
 from slts.atomic_files import write_atomically
 from slts.guarantees.held_out import copies_sentence
 from slts.quantities import count
-from slts.report.card import card_section
+from slts.report import sections
 from slts.report.collect import collect
-from slts.report.explorer import explorer_section, space_section
-from slts.report.importance import importance_section
 from slts.report.markup import Content, fill, percent, resource
-from slts.report.predictions import certificate_section, data_section, errors_section
-from slts.report.references import landmarks_section
-from slts.report.sets import sets_section
-from slts.report.snippets import snippets_section
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
-    ("errors", "Errors", errors_section),
-    ("certificate", "Guarantee", certificate_section),
-    ("sets", "Sets", sets_section),
-    ("importance", "Channels", importance_section),
-    ("landmarks", "Landmarks", landmarks_section),
-    ("snippets", "Snippets", snippets_section),
-    ("space", "Similarity", space_section),
-    ("explorer", "Explorer", explorer_section),
-    ("data", "Data", data_section),
-    ("card", "Model card", card_section),
+    ("errors", "Errors", sections.errors),
+    ("certificate", "Guarantee", sections.certificate),
+    ("sets", "Sets", sections.sets),
+    ("importance", "Channels", sections.importance),
+    ("landmarks", "Landmarks", sections.landmarks),
+    ("snippets", "Snippets", sections.snippets),
+    ("space", "Similarity", sections.space),
+    ("explorer", "Explorer", sections.explorer),
+    ("data", "Data", sections.data),
+    ("card", "Model card", sections.card),
 ]
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def render(content: Content) -> str:
@@ -54,12 +47,12 @@ def render(content: Content) -> str:
         HTML. Its content security policy blocks all requests and all other scripts.
     """
     script = resource("page.js")
-    nav, sections = "", []
+    nav, main = "", []
     for anchor, name, make in _SECTIONS:
         inner = make(content)
         if inner:
             nav += f'<li><a href="#{anchor}">{escape(name)}</a></li>'
-            sections.append(
+            main.append(
                 f'<section id="{anchor}" aria-labelledby="h-{anchor}">\n{inner}\n</section>'
             )
     card = content["card"]
@@ -73,7 +66,7 @@ def render(content: Content) -> str:
         "style": resource("page.css"),
         "nav": f"<ul>{nav}</ul>",
         "masthead": _header(content),
-        "main": "\n".join(sections),
+        "main": "\n".join(main),
         "footer": escape(f"Made {card['made']} by {card['library']}."),
         "content": _embedded(content),
         "script": script,
@@ -161,16 +154,14 @@ def _header(content: Content) -> str:
 
 
 def _summary_sentences(content: Content) -> str:
-    summary, certificate = content["summary"], content["certificate"]
-    n_classes, accuracy = summary["n_classes"], summary["accuracy"]
-    number = _NUMBERS[n_classes] if n_classes < len(_NUMBERS) else str(n_classes)
+    summary, accuracy = content["summary"], content["summary"]["accuracy"]
     sentences = []
     if summary["n_seen"]:
         sentences.append(
             f"<strong>{copies_sentence(summary['n_seen'], summary['n_series'])}</strong>, so the "
             f"figures do not show how well the model classifies new series."
         )
-    sentences.append(f"This model distinguishes {number} classes.")
+    sentences.append(f"This model distinguishes {len(content['model']['classes'])} classes.")
     if accuracy is not None:
         sentences.append(
             f"It classified <strong>{accuracy['correct']:,} of {accuracy['n']:,} series</strong> "
@@ -179,25 +170,18 @@ def _summary_sentences(content: Content) -> str:
     elif summary["n_series"] is not None:
         series = count(summary["n_series"], "series", "series")
         sentences.append(f"It was applied to {series} without labels.")
-    if certificate["certified"]:
-        sentences.append(
-            f"With {percent(1 - certificate['delta'], 0)} confidence, its error on new series is "
-            f"at most {percent(certificate['bounds'][0]['value'])}."
-        )
-    references, n = content["references"], summary["n_references"]
-    if references is not None and references["kind"] == "landmarks":
-        short = summary["n_snippets"]
-        also = "" if short is None else f" and with {count(short, 'snippet')} at every step"
-        sentences.append(f"It compares each series with {count(n, 'landmark')}{also}.")
-    elif references is not None:
-        sentences.append(f"It predicts the class of the nearest of {n:,} training series.")
-    return " ".join(sentences)
+    references, snippets = count(summary["n_references"], "landmark"), ""
+    if content["references"]["kind"] != "landmarks":
+        references = f"{summary['n_references']:,} training series"
+    if summary["n_snippets"] is not None:
+        snippets = f" and with {count(summary['n_snippets'], 'snippet')} at every step"
+    return " ".join([*sentences, f"It compares each series with {references}{snippets}."])
 
 
 def _key_figures(content: Content) -> str:
     summary, certificate = content["summary"], content["certificate"]
+    accuracy, lengths = summary["accuracy"], (content["data"] or {}).get("lengths")
     cells: list[tuple[str, str, str]] = []
-    accuracy = summary["accuracy"]
     if accuracy is not None:
         interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
         if accuracy["n_groups"] is not None:
@@ -207,21 +191,17 @@ def _key_figures(content: Content) -> str:
         cells.append((percent(accuracy["value"]), "Accuracy", interval))
     if certificate["certified"]:
         confidence = f"at most, with {percent(1 - certificate['delta'], 0)} confidence"
-        cells.append((percent(certificate["bounds"][0]["value"]), "Certified error", confidence))
-    if summary["n_series"] is not None:
-        low, high = (content["data"]["lengths"][key] for key in ("low", "high"))
-        steps = f"{low} to {high} steps" if low < high else f"of {count(low, 'step')}"
+        cells.append((percent(certificate["value"]), "Certified error", confidence))
+    if lengths is not None:
+        steps = f"{lengths['low']} to {count(lengths['high'], 'step')}"
         cells.append((f"{summary['n_series']:,}", "Series", steps))
-    channels = count(summary["n_channels"], "channel")
-    cells.append((str(summary["n_classes"]), "Classes", f"from {channels}"))
-    if content["references"] is not None:
-        landmarks = content["references"]["kind"] == "landmarks"
-        words = ("Landmarks", "with nonzero weight") if landmarks else ("Training series", "stored")
-        if summary["n_snippets"] is not None:
-            words = ("Landmarks", f"and {count(summary['n_snippets'], 'snippet')}")
-        cells.append((f"{summary['n_references']:,}", *words))
-    if summary["n_numbers"] is not None:
-        cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
+    channels = f"from {count(len(content['model']['channels']), 'channel')}"
+    cells.append((str(len(content["model"]["classes"])), "Classes", channels))
+    words = ("Training series", "stored")
+    if content["references"]["kind"] == "landmarks":
+        words = ("Landmarks", "with nonzero weight")
+    cells.append((f"{summary['n_references']:,}", *words))
+    cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
     figures = "".join(
         f'<div><dt>{escape(name)}</dt><dd class="number">{escape(value)}</dd>'
         f'<dd class="more">{escape(more)}</dd></div>'
