@@ -77,7 +77,7 @@ def _facts(model: SeriesClassifier, references: References) -> list[list[str]]:
         ["Classes", str(len(model.classes_))],
         ["Channels", str(model.n_channels_in_)],
         ["Trained on", f"{model.n_series_in_:,} series with {model.n_steps_in_:,} steps in total"],
-        *references.facts(),
+        *references.facts,
         ["Numbers stored", f"{references.n_numbers:,}"],
     ]
     if model.validation_ is not None:

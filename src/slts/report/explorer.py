@@ -11,10 +11,9 @@ from slts._typing import FloatArray, IntArray
 from slts.report.packing import Bins, clock, pack, rounded
 from slts.report.predictions import Predictions
 from slts.report.references import STRONGEST, References
-from slts.report.snippets import BYTES_PER_STEP
 
-# Points in similarity space.
-MOST_POINTS = 1500
+# Points in similarity space: series and landmarks.
+MOST_POINTS, _MOST_RINGS = 1500, 240
 # Classes explained for one series: the predicted, the true and those with the next best scores.
 MOST_CLASSES = 12
 # Limits of the explorer: series, bytes, and pairs of steps that are aligned in about ten seconds.
@@ -58,8 +57,7 @@ def sizes_of(predictions: Predictions, references: References) -> tuple[IntArray
     """Size of the explanation of each series in bytes, and number of series there is time for."""
     n_classes, lengths = len(predictions.model.classes_), predictions.batch.lengths
     n_channels = len(references.channels)
-    n_bytes = n_channels + 2 * STRONGEST + (BYTES_PER_STEP if references.snippets else 0)
-    per_step = min(n_classes, MOST_CLASSES) * n_bytes + 2 * n_channels
+    per_step = min(n_classes, MOST_CLASSES) * (n_channels + 2 * STRONGEST) + 2 * n_channels
     steps = np.array([Bins(int(n)).count for n in lengths])
     in_time = int(MOST_CELLS / (references.n_cells * lengths.mean()))
     return (
@@ -122,7 +120,9 @@ def similarity_space(
     points = pca.fit_transform(features)
     if not pca.explained_variance_.sum() > 0:
         return None
-    rings, indices = references.rings(), references.indices.tolist()
+    series, rings = references.series, []
+    if series is not None and 0 < len(series) <= _MOST_RINGS:
+        rings = rounded(pca.transform(predictions.model.features(series)))
     truth, predicted, ids = predictions.truth, predictions.predicted, predictions.ids
     return {
         "points": rounded(points),
@@ -130,6 +130,6 @@ def similarity_space(
         "label": (predicted if truth is None else truth)[shown].tolist(),
         "predicted": predicted[shown].tolist(),
         "variance": round(float(pca.explained_variance_ratio_.sum()), 4),
-        "landmarks": [] if rings is None else rounded(pca.transform(rings)),
-        "landmark_labels": list(map(predictions.model.series_class, indices)),
+        "landmarks": rings,
+        "landmark_labels": list(map(predictions.model.series_class, references.indices.tolist())),
     }

@@ -51,21 +51,38 @@ class Landmarks(References):
         self.linear = self.fitted = model.model_
         self.n_numbers = self.linear.n_numbers
         first = self.linear.aligned[0]
-        self.landmarks = model.landmarks_[first.used]
+        self.series = model.landmarks_[first.used]
         self.indices = model.landmark_indices_[first.used]
         self.row_map = first.row_map if first.bank_per_output else None
-        self._filled = fill_gaps(self.landmarks).values
-        self.rows = self.draw(self.landmarks)
-        self.n_cells = float(len(self.linear.aligned) * self.landmarks.n_steps)
+        self._filled = fill_gaps(self.series).values
+        self.rows = self.draw(self.series)
+        self.n_cells = float(len(self.linear.aligned) * self.series.n_steps)
         if self.linear.snippets is not None:
             self.snippets = DrawnSnippets(model)
             self.n_cells += len(self.linear.snippets)
         if batch is not None:
             batch = batch[even_choice(len(batch), _MOST_AVERAGED)]
+        self.facts = self._facts()
         summary = summarize(model, batch, n_jobs=model.n_jobs)
         self.importance = _importance(model, summary, channel_names)
         weight = _shares(summary.channel_importance).mean(axis=0)
         self.channels = largest(weight[: len(channel_names)])
+
+    def _facts(self) -> list[list[str]]:
+        """Numbers of landmarks and snippets, and how the problems were solved."""
+        n, snippets = len(self.model.landmark_indices_), self.linear.snippets
+        facts = [["Landmarks", f"{len(self.indices)} with a nonzero weight, of {n} chosen"]]
+        if snippets is not None:
+            each = f"{len(snippets):,}, each of {count(snippets.n_steps, 'step')}"
+            facts.append(["Snippets", each])
+        # A similarity SVM has none.
+        if reports := getattr(self.model, "reports_", ()):
+            gap = rounded(max(report.gap for report in reports), 2)
+            unsolved = sum(not report.converged for report in reports)
+            solved = f"{unsolved} not solved to tolerance" if unsolved else "solved"
+            problems = count(len(reports), "convex problem")
+            facts.append(["Solver", f"{problems}, {solved}; largest duality gap {gap:g}"])
+        return facts
 
     def draw(self, batch: SeriesBatch) -> SeriesBatch:
         """Series as rows, or with channels that are standardised by the landmarks."""
@@ -98,15 +115,15 @@ class Landmarks(References):
                 "intercept": rounded(sign * explanation.intercept[row]),
                 "rest": rounded(values.sum() - values[order].sum()),
             }
+            if self.snippets is not None:
+                part["all_snippets"] = rounded(sign * explanation.by_snippet[row].sum())
+                part["snippets"] = self.snippets.strongest(explanation, row, sign)
             parts.append(part)
             for j in order.tolist():
                 if self.number(j) not in paths:
                     path = explanation.alignment(j).path
                     paths[self.number(j)] = self.path(path, bins, j)
-        entry: dict[str, Any] = {"parts": parts, "paths": paths}
-        if self.snippets is not None:
-            entry["snippet_counts"] = self.snippets.explain(series, parts, bins)
-        return entry
+        return {"parts": parts, "paths": paths}
 
     def _drawn_terms(self, terms: FloatArray) -> FloatArray:
         """Contributions (steps, channels) of the drawn channels, and the sum of all others."""
@@ -114,32 +131,6 @@ class Landmarks(References):
         if drawn.shape[1] == terms.shape[1]:
             return drawn
         return np.column_stack([drawn, terms.sum(axis=1) - drawn.sum(axis=1)])
-
-    def facts(self) -> list[list[str]]:
-        """Numbers of landmarks and snippets, and how the problems were solved."""
-        n, snippets = len(self.model.landmark_indices_), self.linear.snippets
-        facts = [["Landmarks", f"{len(self.indices)} with a nonzero weight, of {n} chosen"]]
-        if snippets is not None:
-            each = f"{len(snippets):,}, each of {count(snippets.n_steps, 'step')}"
-            facts.append(["Snippets", each])
-        # A similarity SVM has none.
-        if reports := getattr(self.model, "reports_", ()):
-            gap = rounded(max(report.gap for report in reports), 2)
-            unsolved = sum(not report.converged for report in reports)
-            solved = f"{unsolved} not solved to tolerance" if unsolved else "solved"
-            problems = count(len(reports), "convex problem")
-            facts.append(["Solver", f"{problems}, {solved}; largest duality gap {gap:g}"])
-        return facts
-
-    def rings(self) -> FloatArray | None:
-        """Features of the landmarks, unless there are too many of them."""
-        if not 0 < len(self.landmarks) <= _MOST_LANDMARKS:
-            return None
-        return self.model.features(self.landmarks)
-
-    def times(self, reference: int) -> Any:
-        """Times of a landmark."""
-        return self.landmarks[reference : reference + 1].times
 
     def gallery(self, features: FloatArray | None) -> tuple[list[dict[str, Any]], bool]:
         """The strongest landmarks of each class, and whether they have weights.

@@ -84,7 +84,7 @@
   /** The three most important drawn channels of a class, or of all classes (null). They are coloured. */
   const leading = (c) => {
     const places = indices(drawn.length);
-    if (!importance.channels) return places.slice(0, 3);
+    if (!importance) return places.slice(0, 3);
     const rows = c === null ? importance.channels : [importance.channels[twoClasses ? 0 : c]];
     const weight = (k) => sum(rows.map((row) => row[drawn[k]]));
     return places.sort((a, b) => weight(b) - weight(a)).slice(0, 3);
@@ -123,7 +123,10 @@
     return points.length > 1 ? d : `${d}h.01`;
   };
   const rule = (x1, x2, y1, y2, kind = "axis") => s("line", { class: kind, x1, x2, y1, y2 });
-  const frameOf = ({ x, y, width, height }) => s("rect", { class: "frame", x, y, width, height });
+  const rect = (kind, x, y, width, height, more = {}) => s("rect", {
+    class: kind, x: x.toFixed(2), y: y.toFixed(2), width: width.toFixed(2), height: height.toFixed(2), ...more,
+  });
+  const frameOf = ({ x, y, width, height }) => rect("frame", x, y, width, height);
   const text = (x, y, words, attributes = {}) => s("text", { x, y, ...attributes }, words);
   const END = { "text-anchor": "end" };
   const MIDDLE = { "text-anchor": "middle" };
@@ -150,11 +153,9 @@
       for (let c = 0; c < columns; c += 1) {
         const share = peak > 0 ? Math.abs(value(r, c)) / peak : 0;
         if (share < 0.02) continue;
-        nodes.push(s("rect", {
-          class: `cell ${value(r, c) > 0 ? "for" : "against"}`, "fill-opacity": (share ** 0.8).toFixed(2),
-          x: (box.x + c * width).toFixed(2), y: (box.y + r * height).toFixed(2),
-          width: width.toFixed(2), height: height.toFixed(2),
-        }));
+        const shade = { "fill-opacity": (share ** 0.8).toFixed(2) };
+        const side = value(r, c) > 0 ? "for" : "against";
+        nodes.push(rect(`cell ${side}`, box.x + c * width, box.y + r * height, width, height, shade));
       }
     }
     return nodes;
@@ -185,11 +186,8 @@
     const [peak, width] = [largest(values) || 1, box.width / values.length];
     const bars = Array.from(values, (value, i) => {
       const height = (Math.abs(value) / peak) * size;
-      return s("rect", {
-        class: value > 0 ? "for" : "against", x: (box.x + i * width + 0.5).toFixed(1),
-        y: (value > 0 ? middle - height : middle).toFixed(1),
-        width: Math.max(0.5, width - 1).toFixed(1), height: height.toFixed(1),
-      });
+      const [side, top] = value > 0 ? ["for", middle - height] : ["against", middle];
+      return rect(side, box.x + i * width + 0.5, top, Math.max(0.5, width - 1), height);
     });
     return [...bars, rule(box.x, box.x + box.width, middle, middle)];
   };
@@ -223,7 +221,7 @@
     const letters = Math.min(12, Math.max(...names.map((name) => name.length)));
     const figureOf = (metric) => {
       const d = metric.values.length;
-      const whose = metric.decision === null ? "all classes" : nameOfDecision(metric.decision);
+      const whose = nameOfDecision(metric.decision);
       const title = metric.part ? `${whose}, ${metric.part}` : whose;
       // Names need 12 pixels each. Those of a large matrix are left out at regular distances.
       const cell = Math.max(180 / d, d <= 24 ? 12 : 7);
@@ -307,11 +305,6 @@
     svg.style.height = `${height}px`;
     return svg;
   };
-  const COMPARED = {
-    "shape only": "Level, slope and amplitude do not matter.",
-    "by strength": "Occurs where the series moves strongly in the same way, at any level.",
-  };
-
   /** The series of an example: the closest occurrence of a snippet, and shades of what the snippet adds. */
   const exampleFigure = (item, side, example, spans) => {
     const bin = (step) =>
@@ -337,12 +330,12 @@
       return name;
     });
     // Levels may differ unless values are compared.
-    const anyLevel = item.compared in COMPARED;
+    const anyLevel = item.compared !== "values";
     const spans = rows.map((row, r) => (example && !anyLevel ? spanOf(row, example.rows[r]) : spanOf(row)));
     const wider = example && anyLevel ? example.rows.map((row) => spanOf(row)) : spans;
     const drawing = stacked(`Snippet: ${item.text}`, rows, snippets.n_steps, spans, (lines) =>
       lines.map((line) => s("path", { class: `trace ${side}`, d: line(0, snippets.n_steps - 1) })));
-    const tag = anyLevel ? h("span", { class: "tag", title: COMPARED[item.compared] }, item.compared) : null;
+    const tag = anyLevel ? h("span", { class: "tag" }, item.compared) : null;
     return h("figure", { class: `snippet${example ? " with-example" : ""}` },
       h("figcaption", null, heading, item.text, " ", tag),
       h("div", { class: "strips" }, h("div", { class: "rows" }, names), drawing,
@@ -481,10 +474,9 @@
   let current = 0;
   let chosenClass = 0;
   let chosenReference = 0;
-  let chosenStep = -1;
   const isWrong = (entry) => explorer.labelled && entry.truth !== entry.predicted;
   const sureOf = (entry) => (entry.p ? percent(entry.p[entry.predicted]) : "");
-  const setOf = (entry) => entry.set.classes.map((c) => model.classes[c]).join(", ") || "no class";
+  const setOf = (entry) => entry.set.map((c) => model.classes[c]).join(", ") || "no class";
 
   const drawList = () => {
     const list = byId("list");
@@ -498,7 +490,7 @@
     const option = (k) => {
       const entry = explorer.entries[k];
       const verdict = verdictOf(entry.truth, entry.predicted) + (entry.p ? ` (${sureOf(entry)})` : "");
-      const odd = entry.set && entry.set.classes.length !== 1;
+      const odd = entry.set && entry.set.length !== 1;
       return h("li", { role: "option", id: `entry-${k}`, "data-entry": k, "aria-selected": k === current },
         entry.id, h("span", { class: isWrong(entry) ? "miss" : null }, verdict),
         odd ? h("span", null, `set: ${setOf(entry)}`) : null);
@@ -525,7 +517,7 @@
       if (scroll) list.scrollTop = Math.max(bottom - list.clientHeight, Math.min(list.scrollTop, top));
     }
     const entry = explorer.entries[k];
-    [chosenClass, chosenReference, chosenStep] = [entry.predicted, 0, -1];
+    [chosenClass, chosenReference] = [entry.predicted, 0];
     drawDetail();
     markPoint(k);
     byId("picked")?.replaceChildren(h("strong", null, capital(entry.id)), `: ${verdictOf(entry.truth, entry.predicted)}. `,
@@ -544,8 +536,8 @@
     const sure = entry.p ? ` with probability ${sureOf(entry)}` : "";
     const lasts = entry.clock ? `, ${ends(entry).join(" to ").replace("time ", "")}` : "";
     const right = !explorer.labelled ? "." : isWrong(entry) ? `. True: ${classed(labels[entry.truth])}.` : ", which is correct.";
-    const whole = entry.set && entry.set.classes.length === 0 ? ", because every class is unusual for this series" : "";
-    const set = entry.set ? ` Set at ${entry.set.confidence} confidence: ${setOf(entry)}${whole}.` : "";
+    const whole = entry.set && entry.set.length === 0 ? ", because every class is unusual for this series" : "";
+    const set = entry.set ? ` Set at ${percent(1 - content.sets.alpha)} confidence: ${setOf(entry)}${whole}.` : "";
     byId("verdict").textContent = `${plural(entry.length, "step", "steps")}${lasts}. `
       + `Predicted: ${classed(model.classes[entry.predicted])}${sure}${right}${set}`;
     drawClass(entry);
@@ -559,7 +551,7 @@
       drawMap(entry, part, name);
       drawLedger(entry, part, name);
     }
-    if (snippets) drawOccurring(entry, part, name);
+    if (snippets) drawOccurring(part, name);
     drawAlignment(entry, part, name);
   };
 
@@ -656,10 +648,8 @@
     const channelRows = rows.flatMap((r) => {
       const [y, sums] = [box.y + r * tall, byChannels[r]];
       const size = (Math.abs(sums) / (largest(byChannels) || 1)) * ((right - 12) / 2);
-      return [text(left - 6, y + tall / 2 + 4, clip(channelName(r), letters), END), s("rect", {
-        class: sums > 0 ? "for" : "against", x: (sums > 0 ? mid : mid - size).toFixed(1), y: y + 3,
-        width: size.toFixed(1), height: tall - 6,
-      })];
+      const bar = rect(sums > 0 ? "for" : "against", sums > 0 ? mid : mid - size, y + 3, size, tall - 6);
+      return [bar, text(left - 6, y + tall / 2 + 4, clip(channelName(r), letters), END)];
     });
     const stepName = stepNames(entry);
     const best = [...rows].sort((a, b) => byChannels[b] - byChannels[a]);
@@ -671,10 +661,8 @@
       barsOfSteps(bySteps, box, head / 2 - 2, head / 2 - 4), frameOf(box),
       cells(value, rows.length, steps, box, largest(values)), channelRows,
       rule(mid, mid, box.y, box.y + box.height), endLabels(entry, box, height - 6), text(mid, height - 6, "sum", MIDDLE));
-    onGrid(svg, rows.length, steps, box, (r, i) => {
-      showStep(i);
-      return [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`];
-    });
+    onGrid(svg, rows.length, steps, box, (r, i) =>
+      [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
     place.replaceChildren(svg);
     const leaders = best.filter((r) => byChannels[r] > 0).slice(0, 2).map(said).join(", ");
     byId("map-words").replaceChildren(...keyOfColours(name), leaders
@@ -703,73 +691,21 @@
     const cellRows = [["all steps and channels", score - offset], ["offset", offset]];
     const partRows = part.strongest.map(([j, value]) => [nameOfReference(j), value]);
     partRows.push(["all other landmarks", rest]);
-    if (snippets) partRows.push(["all snippets", part.snippets]);
+    if (snippets) partRows.push(["all snippets", part.all_snippets]);
     partRows.push(["intercept", intercept]);
     byId("ledger").replaceChildren(sumTable("By step and channel", cellRows, score),
       sumTable(snippets ? "By landmark and snippet" : "By landmark", partRows, score));
-    const constant = importance.metric_channels.includes("constant") || snippets || Math.abs(offset - intercept) > 1e-9;
-    byId("ledger-words").textContent = "Both sums give the same decision value. The offset belongs to no step or channel: "
-      + `it is the intercept${constant ? ", plus the contribution of landmarks that does not depend on the values "
-      + "(the constant channel)" : ""}.`
-      + (snippets ? " The intercept includes the contribution of snippets in a mean training series." : "");
   };
 
-  /** Shows the snippets at a step; set when a series is drawn. */
-  let showStep = () => {};
-  const drawOccurring = (entry, part, name) => {
-    const place = byId("occurring");
-    byId("h-occurring").textContent = `Snippets that occur, and their contributions to ${name}`;
-    const [steps, most] = [entry.bins, snippets.at_step];
-    const [strongest, values] = [unpack(part.strongest_at_step), unpack(part.values_at_step)];
-    const [totals, counts] = [unpack(part.snippets_by_step), unpack(entry.snippet_counts)];
-    const stepName = stepNames(entry);
-    const width = Math.max(280, place.clientWidth);
-    const box = { x: 2, y: 4, width: width - 4, height: 84 };
-    const wide = box.width / steps;
-    const bracket = box.y + box.height + 8;
-    const bars = bracket + 8 * most + 6;
-    const height = bars + 56 + 18;
-    const rows = unpack(entry.rows);
-    const inner = { ...box, x: box.x + wide / 2, width: box.width - wide };
-    const cursor = s("rect", { class: "cursor", y: 0, width: wide.toFixed(1), height: bars + 56 });
-    const marks = s("g", null);
-    const svg = control(width, height,
-      `${capital(entry.id)} above, and the sum of the contributions of snippets at each step below. The left and right `
-      + "arrow keys select a step.",
-      cursor, traces(rows, steps, inner, spanOf(rows), leading(chosenClass)).nodes, marks,
-      barsOfSteps(totals, box, bars + 28, 26), endLabels(entry, box, height - 4));
-    /** A window, centred on the step, in the steps of the picture. */
-    const windowOf = (i, j, value, y) => {
-      const centre = (firstStep(entry, i) + firstStep(entry, i + 1) - 1) / 2;
-      const reach = snippets.items[j].dilation * Math.floor(snippets.n_steps / 2);
-      const at = (step) => (box.x + (Math.min(Math.max(step, 0), entry.length) * box.width) / entry.length).toFixed(1);
-      const d = `M${at(centre - reach)} ${y}H${at(centre + reach + 1)}`;
-      return s("path", { class: `window ${value > 0 ? "pro" : "con"}`, d });
-    };
-    showStep = (i) => {
-      chosenStep = i;
-      cursor.setAttribute("x", (box.x + i * wide).toFixed(1));
-      const places = indices(most).map((k) => i * most + k).filter((k) => values[k] !== 0);
-      const named = places.map((k) => [Math.round(strongest[k]), values[k]]);
-      marks.replaceChildren(...named.map(([j, value], k) => windowOf(i, j, value, bracket + 8 * k)));
-      byId("at-step").replaceChildren(...named.map(([j, value]) => {
-        const side = value > 0 ? "pro" : "con";
-        return snippetFigure(j, side, h("strong", { class: `${side}-text` }, plus(value)));
-      }));
-      const count = Math.round(counts[i]);
-      byId("occurring-words").replaceChildren(h("strong", null, capital(stepName(i))),
-        `: ${plural(count, "snippet occurs", "snippets occur")}. `,
-        count > named.length ? `The ${named.length} strongest are below, and lines above show the steps that they cover. ` : "",
-        `All snippets, including those that do not occur here, contribute ${plus(totals[i])} to ${name} at this step and `
-        + `${plus(part.snippets)} in the whole series.`);
-    };
-    const moveTo = (step) => showStep(Math.min(steps - 1, Math.max(0, step)));
-    svg.addEventListener("pointermove", (event) => {
-      moveTo(Math.floor((event.clientX - svg.getBoundingClientRect().left - box.x) / wide));
-    });
-    onKeys(svg, SIDEWAYS, (way) => moveTo(chosenStep + way));
-    place.replaceChildren(svg);
-    showStep(chosenStep >= 0 ? chosenStep : totals.indexOf(Math.max(...totals)));
+  const drawOccurring = (part, name) => {
+    byId("h-occurring").textContent = `Snippets with the largest contributions to ${name}`;
+    byId("occurring-words").textContent = `All snippets contribute ${plus(part.all_snippets)} in the whole series. `
+      + "Numbers are compared with a mean training series.";
+    byId("occurring").replaceChildren(...part.snippets.map(([j, value, step]) => {
+      const side = value > 0 ? "pro" : "con";
+      const heading = h("strong", { class: `${side}-text` }, `${plus(value)}, closest at step ${step}`);
+      return snippetFigure(j, side, heading);
+    }));
   };
 
   // ---- alignments ----
@@ -888,15 +824,6 @@
   });
   dark.addEventListener("change", nameTheme);
   nameTheme();
-
-  const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
-  const seen = new Set();
-  const watch = new IntersectionObserver((changes) => {
-    changes.forEach((change) => seen[change.isIntersecting ? "add" : "delete"](change.target.id));
-    const first = [...links.keys()].find((id) => seen.has(id));
-    links.forEach((link, id) => (id === first ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current")));
-  }, { rootMargin: "-10% 0px -60% 0px" });
-  document.querySelectorAll("main section").forEach((section) => watch.observe(section));
 
   // Tables that are wider or taller than their place fade out where they go on, and a line says so.
   document.querySelectorAll(".wide").forEach((place) => {

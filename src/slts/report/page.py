@@ -180,7 +180,7 @@ def _summary_sentences(content: Content) -> str:
 
 def _key_figures(content: Content) -> str:
     summary, certificate = content["summary"], content["certificate"]
-    accuracy, lengths = summary["accuracy"], (content["data"] or {}).get("lengths")
+    accuracy, data = summary["accuracy"], content["data"]
     cells: list[tuple[str, str, str]] = []
     if accuracy is not None:
         interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
@@ -192,8 +192,8 @@ def _key_figures(content: Content) -> str:
     if certificate["certified"]:
         confidence = f"at most, with {percent(1 - certificate['delta'], 0)} confidence"
         cells.append((percent(certificate["value"]), "Certified error", confidence))
-    if lengths is not None:
-        steps = f"{lengths['low']} to {count(lengths['high'], 'step')}"
+    if data is not None:
+        steps = f"{data['shortest']} to {count(data['longest'], 'step')}"
         cells.append((f"{summary['n_series']:,}", "Series", steps))
     channels = f"from {count(len(content['model']['channels']), 'channel')}"
     cells.append((str(len(content["model"]["classes"])), "Classes", channels))

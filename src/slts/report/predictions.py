@@ -14,7 +14,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import Outputs, SeriesClassifier
 from slts.estimators.training_data import check_groups, unknown_labels
-from slts.guarantees import LabelSets, prediction_sets
+from slts.guarantees import prediction_sets
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, check_labels, find_copies
 from slts.report.packing import rounded
@@ -22,8 +22,8 @@ from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
 from slts.solvers.calibration import two_sided
 
-# Probabilities that a prediction set lacks the true class. The first is shown for single series.
-_ALPHAS = (0.05, 0.1, 0.01)
+# Probabilities that a prediction set lacks the true class. The first that is possible is used.
+_ALPHAS = (0.05, 0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,25 +183,17 @@ def certificate(predictions: Predictions | None) -> dict[str, Any]:
 
 
 def data_summary(predictions: Predictions) -> dict[str, Any]:
-    """Lengths of the series, and number of series by class."""
-    batch, truth, predicted = predictions.batch, predictions.truth, predictions.predicted
-    n, lengths = len(predictions.label_names), predictions.batch.lengths
-    counts = correct = None
-    if truth is not None:
-        counts = np.bincount(truth, minlength=n).tolist()
-        correct = np.bincount(truth[truth == predicted], minlength=n).tolist()
+    """Size and lengths of the series, and number of predictions by class."""
+    batch, lengths = predictions.batch, predictions.batch.lengths
     return {
         "n_series": len(batch),
         "n_steps": batch.n_steps,
-        "n_channels": batch.n_channels,
-        "lengths": {
-            "low": int(lengths.min()),
-            "high": int(lengths.max()),
-            "median": float(np.median(lengths)),
-        },
-        "counts": counts,
-        "correct": correct,
-        "predicted": np.bincount(predicted, minlength=n).tolist(),
+        "shortest": int(lengths.min()),
+        "longest": int(lengths.max()),
+        "median": float(np.median(lengths)),
+        "predicted": np.bincount(
+            predictions.predicted, minlength=len(predictions.label_names)
+        ).tolist(),
     }
 
 
@@ -214,28 +206,16 @@ def set_sizes(predictions: Predictions, entries: list[dict[str, Any]]) -> dict[s
     margins = predictions.model.held_out_margins_
     n_draws = 0.0 if margins is None else margins.weights.sum()
     usable = [alpha for alpha in _ALPHAS if alpha * (n_draws + 1.0) >= 1.0]
-    if margins is None or not usable:
+    if not usable:
         return None
-    sets = prediction_sets(predictions.model)
-    by_alpha = [sets.from_decisions(predictions.decisions, alpha) for alpha in usable]
-    first = by_alpha[0]
+    predictor = prediction_sets(predictions.model)
+    sets = predictor.from_decisions(predictions.decisions, usable[0])
     for entry in entries:
-        classes = np.flatnonzero(first.members[entry["index"]]).tolist()
-        entry["set"] = {"confidence": f"{1.0 - first.alpha:.0%}", "classes": classes}
+        entry["set"] = np.flatnonzero(sets.members[entry["index"]]).tolist()
+    covered = None if predictions.labels is None else sets.contains(predictions.labels)
     return {
-        "guarantee": sets.guarantee,
-        "alpha": first.alpha,
-        "sizes": [_sizes(one, predictions) for one in sorted(by_alpha, key=lambda s: -s.alpha)],
-    }
-
-
-def _sizes(sets: LabelSets, predictions: Predictions) -> dict[str, Any]:
-    sizes, labels = sets.sizes, predictions.labels
-    return {
+        "guarantee": predictor.guarantee,
         "alpha": sets.alpha,
-        "none": int(np.sum(sizes == 0)),
-        "one": int(np.sum(sizes == 1)),
-        "several": int(np.sum(sizes > 1)),
-        "mean": round(float(sizes.mean()), 4),
-        "covered": None if labels is None else round(float(sets.contains(labels).mean()), 6),
+        "sizes": np.bincount(np.minimum(sets.sizes, 2), minlength=3).tolist(),
+        "covered": None if covered is None else float(covered.mean()),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,13 @@ class References:
         The most important channels, in order: those that are drawn.
     n_cells
         Pairs of steps that an explanation aligns, for each step of a series.
+    facts
+        Facts for the model card.
+    series
+        The references as series; None if they are not stored.
     importance
-        Importance of channels and feature maps, and the metrics to draw.
+        Importance of channels and feature maps, and the metrics to draw; None if decisions are not
+        sums over channels.
     snippets
         The snippets of the model, if there are any.
     """
@@ -56,7 +62,9 @@ class References:
     row_map: RowMap | None
     channels: IntArray
     n_cells: float
-    importance: dict[str, Any]
+    facts: Sequence[list[str]] = ()
+    series: SeriesBatch | None = None
+    importance: dict[str, Any] | None = None
     snippets: DrawnSnippets | None = None
 
     def __init__(self, model: SeriesClassifier) -> None:
@@ -85,18 +93,6 @@ class References:
         """
         raise NotImplementedError
 
-    def facts(self) -> list[list[str]]:
-        """Facts for the model card."""
-        return []
-
-    def rings(self) -> FloatArray | None:
-        """Features of the landmarks that similarity space shows."""
-        return None
-
-    def times(self, reference: int) -> Any:
-        """Times of a reference, if they are stored."""
-        return None
-
     def gallery(self, features: FloatArray | None) -> tuple[list[dict[str, Any]], bool]:
         """The strongest landmarks of each class, and whether they have weights."""
         return [], False
@@ -115,12 +111,12 @@ class References:
 
     def _item(self, j: int) -> dict[str, Any]:
         index, rows = int(self.indices[j]), self.rows[j].T[:, self.channels]
-        bins = Bins(len(rows))
+        bins, times = Bins(len(rows)), None if self.series is None else self.series[j : j + 1].times
         return {
             "index": index,
             "name": self.model.series_name(index, with_class=False),
             "class": self.model.series_class(index),
-            "clock": clock(self.times(j), bins),
+            "clock": clock(times, bins),
             "length": len(rows),
             "rows": pack(bins.sample(rows)),
         }
@@ -137,18 +133,9 @@ class Neighbours(References):
         self.rows, self.indices = model.training_rows_, model.training_indices_
         self.n_numbers = self.rows.values.size
         self.n_cells = STRONGEST * len(model.classes_) * self.rows.lengths.mean()
-        self.row_map, metrics = self.neighbours.row_map, []
+        self.row_map = self.neighbours.row_map
         if self.neighbours.metric is not None:
-            values = rounded(self.neighbours.metric, 3)
             self.n_numbers += self.neighbours.metric.size
-            metrics = [{"decision": None, "part": None, "values": values}]
-        self.importance = {
-            "channels": None,
-            "feature_maps": None,
-            "metrics": metrics,
-            "metric_channels": self.row_map.row_names(channel_names),
-            "metric_map": None,
-        }
         self.channels = largest(self.rows.values.std(axis=0)[: len(channel_names)])
 
     def explain(

@@ -98,56 +98,44 @@ def certificate(content: Content) -> str:
 
 
 def sets(content: Content) -> str:
-    """Sizes of the prediction sets by confidence."""
+    """Number of series by the size of their prediction set."""
     parts = content["sets"]
     if parts is None:
         return ""
-    rows = []
-    for one in parts["sizes"]:
-        numbers = [f"{one[name]:,}" for name in ("none", "one", "several")]
-        covered = [] if one["covered"] is None else [percent(one["covered"])]
-        rows.append([percent(1 - one["alpha"], 0), *numbers, f"{one['mean']:.2f}", *covered])
-    head = ["Confidence", "No class", "One class", "Several", "Mean size", "True class in the set"]
+    alpha, covered, total = parts["alpha"], parts["covered"], sum(parts["sizes"])
+    fewest = 1 - alpha - _LEAST_STANDARD_ERRORS * sqrt(alpha * (1 - alpha) / total)
+    doubt = ""
+    if covered is not None and covered < fewest:
+        doubt = section("doubtful_sets", covered=percent(covered))
+    names = ["no class", "one class", "several classes"]
+    rows: list[list[str | Cell]] = [
+        [name, Cell(meter(n / total, f"{n:,}"))]
+        for name, n in zip(names, parts["sizes"], strict=True)
+    ]
     caption = "Number of series by the size of their set."
-    sizes = table(
-        "Sizes of the prediction sets",
-        rows,
-        head[: len(rows[0])],
-        ["", *["n"] * 5],
-        "plain",
-        caption,
-    )
+    if covered is not None:
+        caption += f" {percent(covered)} of the sets contain the true class."
     return section(
         "sets",
-        confidence=percent(1 - parts["alpha"], 0),
-        alpha=percent(parts["alpha"], 0),
+        confidence=percent(1 - alpha, 0),
+        alpha=percent(alpha, 0),
         guarantee=escape(parts["guarantee"]),
-        doubt=_doubt(parts),
-        tables=sizes,
+        doubt=doubt,
+        tables=table("Sizes of the prediction sets", rows, caption=caption),
     )
-
-
-def _doubt(parts: Content) -> str:
-    """Say so if far fewer sets than promised have the true class."""
-    (one,) = (one for one in parts["sizes"] if one["alpha"] == parts["alpha"])
-    alpha, n = one["alpha"], one["none"] + one["one"] + one["several"]
-    fewest = 1 - alpha - _LEAST_STANDARD_ERRORS * sqrt(alpha * (1 - alpha) / n)
-    if one["covered"] is None or one["covered"] >= fewest:
-        return ""
-    return section("doubtful_sets", covered=percent(one["covered"]))
 
 
 def importance(content: Content) -> str:
     """Importance of channels and feature maps, and the container of the metrics."""
     parts = content["importance"]
-    if parts["channels"] is None and not parts["metrics"]:
+    if parts is None:
         return ""
     metrics = section("no_metrics")
     if parts["metrics"]:
         metrics = section("metrics", about=_about_metrics(parts))
-    story, tables = ("", "") if parts["channels"] is None else _channels(content)
+    story, tables = _channels(content)
     if parts["feature_maps"]:
-        tables += _feature_maps(parts["feature_maps"])
+        story += _feature_maps(parts["feature_maps"])
     return section("importance", story=story, tables=tables, metrics=metrics)
 
 
@@ -181,22 +169,13 @@ def _channels(content: Content) -> tuple[str, str]:
 
 
 def _feature_maps(shares: list[tuple[str, float]]) -> str:
-    peak = max(share for _, share in shares) or 1.0
-    rows = []
-    for name, share in shares:
-        about = Cell(f"{escape(name)}<small>{_MAPS[name]}</small>", "about")
-        rows.append([about, Cell(meter(share / peak, f"{100 * share:.1f}"), "total left")])
-    caption = (
-        "The model compares series in several ways, its feature maps. Share of each feature map in "
-        "the decision values, in percent."
-    )
-    return table("Importance of feature maps", rows, css="tint", caption=caption)
+    named = [f"{escape(name)} ({_MAPS[name]}) {percent(share)}" for name, share in shares]
+    return section("feature_maps", shares=", ".join(named))
 
 
 def _about_metrics(parts: Content) -> str:
-    first, name = parts["metrics"][0], parts["metric_map"]
-    sentences = [section("one_metric" if first["decision"] is None else "metric_of_a_class")]
-    if first["part"] is not None:
+    name, sentences = parts["metric_map"], []
+    if parts["metrics"][0]["part"] is not None:
         sentences.append(section("metrics_of_phases"))
     if name is not None:
         sentences.append(section("metrics_of_map", name=escape(name), words=_MAPS[name]))
@@ -257,7 +236,7 @@ def explorer(content: Content) -> str:
     notes = []
     if kept < total:
         notes.append(section("some_series", kept=f"{kept:,}", total=f"{total:,}"))
-    if content["data"]["lengths"]["high"] > steps:
+    if content["data"]["longest"] > steps:
         notes.append(section("long_series", steps=str(steps)))
     if len(content["model"]["channels"]) > channels:
         notes.append(section("many_channels", channels=str(channels)))
@@ -278,25 +257,27 @@ def explorer(content: Content) -> str:
 
 def data(content: Content) -> str:
     """Lengths, and number of series by class."""
-    parts = content["data"]
+    parts, confusion = content["data"], content["confusion"]
     if parts is None:
         return ""
-    labelled, lengths = parts["counts"] is not None, parts["lengths"]
-    counts = parts["counts"] if labelled else parts["predicted"]
+    title, head, counts = "Predictions by class", ["Class", "Series"], parts["predicted"]
+    if confusion is not None:
+        title, head = "Series by class", [*head, "Correct"]
+        counts = [sum(row) for row in confusion["counts"]]
     rows = []
-    for k, name in enumerate(content["labels"]):
-        correct = [_share(parts["correct"][k], counts[k])] if labelled else []
-        rows.append([name, Cell(meter(counts[k] / max(counts), str(counts[k]))), *correct])
-    title = "Series by class" if labelled else "Predictions by class"
-    head = ["Class", "Series", "Correct"][: len(rows[0])]
+    for k, (name, n) in enumerate(zip(content["labels"], counts, strict=True)):
+        row = [name, Cell(meter(n / max(counts), str(n)))]
+        if confusion is not None:
+            row.append(_share(sum(confusion["counts"][k][k : k + 1]), n))
+        rows.append(row)
     return section(
         "data",
         series=count(parts["n_series"], "series", "series"),
         steps=count(parts["n_steps"], "step"),
-        channels=count(parts["n_channels"], "channel"),
-        low=str(lengths["low"]),
-        high=str(lengths["high"]),
-        median=f"{lengths['median']:g}",
+        channels=count(len(content["model"]["channels"]), "channel"),
+        low=str(parts["shortest"]),
+        high=str(parts["longest"]),
+        median=f"{parts['median']:g}",
         balance=table(title, rows, head, ["", "", "n"], caption=f"{title}."),
     )
 

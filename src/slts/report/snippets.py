@@ -1,4 +1,4 @@
-"""Snippets: the strongest ones of each class with examples, and those that occur at a step."""
+"""Snippets: the strongest ones of each class with examples, and those of single series."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.estimators.linear import LinearClassifier
 from slts.features.explanation import (
+    Explanation,
     ShownSnippet,
     required_snippets,
     snippet_in_series,
@@ -19,16 +20,10 @@ from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
 from slts.series.missing import fill_gaps
 
-# Snippets named for one class at one step of one series.
-AT_STEP = 3
-# Bytes of one step in `DrawnSnippets.explain`: numbers and values of snippets, and their sum.
-BYTES_PER_STEP = 3 * AT_STEP + 1
 # Snippets drawn for one decision value and one sign, and for all of them.
 _MOST_PER_SIDE, _MOST_DRAWN = 3, 240
 # Channels drawn of one snippet.
 _MOST_ROWS = 3
-# Pairs of snippet and step that are held at once.
-_HELD = 2**22
 
 
 class DrawnSnippets:
@@ -45,48 +40,17 @@ class DrawnSnippets:
         self.snippets, self.coef = required_snippets(self.linear)
         self._numbers: dict[int, int] = {}
 
-    def explain(self, series: SeriesBatch, parts: list[dict[str, Any]], bins: Bins) -> Any:
-        """Add to the explanation of each class what snippets contribute in each bin.
+    def strongest(self, explanation: Explanation, decision: int, sign: float) -> list[list[Any]]:
+        """The snippets that contribute most to a decision value of one series, times a sign.
 
-        ``snippets`` is the sum over all of them, and ``snippets_by_step`` that in each bin.
-        ``strongest_at_step`` numbers those of the snippets that occur there which contribute most,
-        and ``values_at_step`` has their contributions: 0 where fewer snippets occur. The result is
-        the number of snippets that occur in each bin, packed.
+        Returns their numbers, what they add, and the steps at which they are closest.
         """
-        added, occurs = self._contributions(series, [part["class"] for part in parts], bins)
-        # Only what occurs is named; the totals also have what is missing.
-        present = np.where(occurs, added, 0.0)
-        order = _largest(np.abs(present))
-        values = np.take_along_axis(present, order, axis=1)
-        numbers = np.zeros(order.shape, dtype=np.int64)
-        for place in np.argwhere(values != 0):
-            numbers[*place] = self._number(int(order[*place]))
-        for c, part in enumerate(parts):
-            totals = added[c].sum(axis=0)
-            part["snippets"] = rounded(totals.sum())
-            part["snippets_by_step"] = pack(totals, bits=8)
-            part["strongest_at_step"] = pack(numbers[c].T)
-            part["values_at_step"] = pack(values[c].T, bits=8)
-        return pack(occurs.sum(axis=0))
-
-    def _contributions(
-        self, series: SeriesBatch, codes: list[int], bins: Bins
-    ) -> tuple[FloatArray, FloatArray]:
-        """What each snippet adds to the scores of some classes in each bin, and if it occurs."""
-        snippets, n = self.snippets, len(self.snippets)
-        by_met = snippets.step_weights(series.n_steps, self.coef)
-        chosen = [self.model.decision_of(self.model.classes_[code]) for code in codes]
-        added = np.empty((len(codes), n, bins.count))
-        occurs = np.empty((n, bins.count), dtype=bool)
-        size = max(1, _HELD // series.n_steps)
-        for begin in range(0, n, size):
-            part = slice(begin, begin + size)
-            met = snippets.occurrences(series, np.arange(n)[part])
-            occurs[part] = np.logical_or.reduceat(met > 0, bins.first, axis=1)
-            for c, (position, sign) in enumerate(chosen):
-                terms = np.take_along_axis(sign * by_met[part, :, position], met, axis=1)
-                added[c, part] = np.add.reduceat(terms, bins.first, axis=1)
-        return added, occurs
+        added = sign * explanation.by_snippet[decision]
+        chosen = np.sort(np.argsort(-np.abs(added), kind="stable")[:_MOST_PER_SIDE])
+        ((_, distances),) = self.snippets.distances(explanation.series, chosen)
+        steps = dict(zip(chosen.tolist(), distances.argmin(axis=1).tolist(), strict=True))
+        order = sorted(steps, key=lambda k: -abs(added[k]))
+        return [[self._number(k), rounded(added[k]), steps[k]] for k in order]
 
     def content(self, predictions: Predictions | None) -> dict[str, Any]:
         """The snippets that the page names, and the strongest ones of each class with examples.
@@ -125,7 +89,6 @@ class DrawnSnippets:
         return {
             "n_snippets": len(self.snippets),
             "n_steps": self.snippets.n_steps,
-            "at_step": AT_STEP,
             "items": [self._item(k) for k in self._numbers],
             "gallery": gallery,
         }
@@ -169,12 +132,3 @@ class DrawnSnippets:
 
     def _number(self, snippet: int) -> int:
         return self._numbers.setdefault(snippet, len(self._numbers))
-
-
-def _largest(sizes: FloatArray) -> IntArray:
-    """Positions of the `AT_STEP` largest entries along the second axis, largest first."""
-    most = min(AT_STEP, sizes.shape[1])
-    # Faster than to sort all of them.
-    some = np.argpartition(sizes, -most, axis=1)[:, -most:]
-    order = np.argsort(-np.take_along_axis(sizes, some, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(some, order, axis=1)
