@@ -10,7 +10,7 @@
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value !== null && value !== undefined) node.setAttribute(name, value);
     }
-    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    node.append(...children.flat().filter((child) => ![null, undefined, false].includes(child)));
     return node;
   };
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
@@ -18,9 +18,6 @@
     fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
   const picture = (width, height, label, ...children) =>
     s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, ...children);
-  /** A picture that the keyboard can enter. */
-  const control = (width, height, label, ...children) =>
-    fill(picture(width, height, label, ...children), { tabindex: 0, role: "group" }, []);
 
   // ---- numbers ----
   /** A few digits, with an exponent if that is shorter. */
@@ -39,7 +36,6 @@
   };
   const plus = (value) => (value > 0 ? "+" : "") + number(value);
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);
-  const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
   const sum = (values) => values.reduce((total, value) => total + value, 0);
   const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const indices = (count) => Array.from({ length: count }, (_, k) => k);
@@ -70,6 +66,7 @@
     return path;
   };
 
+  // ---- names ----
   const drawn = drawing.channels;
   const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
   // "walk, recording 17".
@@ -92,18 +89,15 @@
 
   // ---- tooltip ----
   const tip = byId("tip");
-  /** Show the tooltip beside a point of the window. With a frame, it stays inside, as far as it fits. */
-  const showTip = (event, children, frame = document.documentElement) => {
+  /** Show the tooltip beside a point of the window, inside the window. */
+  const showTip = ({ clientX, clientY }, children) => {
     tip.replaceChildren(...children);
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
-    const box = frame.getBoundingClientRect();
-    const [left, right] = [Math.max(box.left, 0) + 8, Math.min(box.right, innerWidth) - 8 - width];
-    const [top, bottom] = [Math.max(box.top, 0) + 8, Math.min(box.bottom, innerHeight) - 8 - height];
-    const x = event.clientX + 14 > right ? event.clientX - width - 14 : event.clientX + 14;
-    const y = event.clientY + 18 > bottom ? event.clientY - height - 12 : event.clientY + 18;
-    tip.style.left = `${Math.max(left, Math.min(x, right))}px`;
-    tip.style.top = `${Math.max(top, y)}px`;
+    const x = clientX + 22 + width > innerWidth ? clientX - width - 14 : clientX + 14;
+    const y = clientY + 26 + height > innerHeight ? clientY - height - 12 : clientY + 18;
+    tip.style.left = `${Math.max(8, x)}px`;
+    tip.style.top = `${Math.max(8, y)}px`;
   };
   const hideTip = () => { tip.hidden = true; };
   addEventListener("scroll", hideTip, { passive: true });
@@ -160,16 +154,21 @@
     }
     return nodes;
   };
-  const onGrid = (svg, rows, columns, box, say) => {
+  /** Show a tooltip for the point of a picture that the pointer is at; `say` returns it, or null. */
+  const onPoint = (svg, say) => {
     svg.addEventListener("pointermove", (event) => {
-      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-      const c = Math.floor(((point.x - box.x) / box.width) * columns);
-      const r = Math.floor(((point.y - box.y) / box.height) * rows);
-      if (r < 0 || c < 0 || r >= rows || c >= columns) hideTip();
-      else showTip(event, say(r, c));
+      const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const words = say(x, y);
+      if (words) showTip(event, words);
+      else hideTip();
     });
     svg.addEventListener("pointerleave", hideTip);
   };
+  const onGrid = (svg, rows, columns, box, say) => onPoint(svg, (x, y) => {
+    const c = Math.floor(((x - box.x) / box.width) * columns);
+    const r = Math.floor(((y - box.y) / box.height) * rows);
+    return r < 0 || c < 0 || r >= rows || c >= columns ? null : say(r, c);
+  });
 
   /** Call `act` with the step that a key stands for. */
   const onKeys = (node, steps, act) => node.addEventListener("keydown", (event) => {
@@ -238,9 +237,7 @@
       pairs.sort((a, b) => b.value - a.value);
       const nameOf = ({ r, c }) => (r === c ? names[r] : `${names[r]} with ${names[c]}`);
       const [most, least] = [pairs[0], pairs[pairs.length - 1]];
-      const svg = picture(margin + box.width + 1, box.height + margin,
-        `Metric, ${title}: ${d} by ${d} channels, largest ${nameOf(most)} ${number(most.value)}, `
-        + `smallest ${nameOf(least)} ${number(least.value)}`,
+      const svg = picture(margin + box.width + 1, box.height + margin, `Metric of ${title}: ${d} by ${d} channels`,
         frameOf(box), cells((r, c) => metric.values[r][c], d, d, box, peak), axes);
       onGrid(svg, d, d, box, (r, c) => [h("strong", null, plus(metric.values[r][c])), ` ${names[r]} with ${names[c]}`]);
       return h("figure", null, svg, h("figcaption", null, h("strong", null, capital(title)),
@@ -262,7 +259,7 @@
     const figureOf = (j, effect, peak, lead) => {
       const item = references.items[j];
       const [rows, steps] = [unpack(item.rows), Math.min(item.length, drawing.most_steps)];
-      const words = weighted ? signedPercent(effect) : number(effect, 2);
+      const words = weighted ? `${effect < 0 ? "−" : "+"}${percent(Math.abs(effect))}` : number(effect, 2);
       const box = { x: 2, y: 3, width: 206, height: 74 };
       const lines = traces(rows, steps, box, spanOf(rows), lead).nodes;
       const svg = picture(210, 80,
@@ -335,9 +332,8 @@
     const wider = example && anyLevel ? example.rows.map((row) => spanOf(row)) : spans;
     const drawing = stacked(`Snippet: ${item.text}`, rows, snippets.n_steps, spans, (lines) =>
       lines.map((line) => s("path", { class: `trace ${side}`, d: line(0, snippets.n_steps - 1) })));
-    const tag = anyLevel ? h("span", { class: "tag" }, item.compared) : null;
     return h("figure", { class: `snippet${example ? " with-example" : ""}` },
-      h("figcaption", null, heading, item.text, " ", tag),
+      h("figcaption", null, heading, item.text, " ", anyLevel && h("span", { class: "tag" }, item.compared)),
       h("div", { class: "strips" }, h("div", { class: "rows" }, names), drawing,
         example && exampleFigure(item, side, example, wider)),
       example && h("figcaption", { class: "example" }, `${example.name}: contributes ${plus(example.adds)}`));
@@ -370,7 +366,6 @@
     (r) => `M${-r * 0.9} ${-r * 0.9}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z`,
     (r) => `M0 ${-1.2 * r}L${1.1 * r} ${0.8 * r}H${-1.1 * r}z`,
     (r) => `M0 ${-1.3 * r}L${1.3 * r} 0L0 ${1.3 * r}L${-1.3 * r} 0z`,
-    (r) => `M0 ${1.2 * r}L${1.1 * r} ${-0.8 * r}H${-1.1 * r}z`,
   ];
   const colour = (c) => `var(--class-${c % 8})`;
   const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -423,60 +418,34 @@
       style: space.landmark_labels[k] === null ? null : `stroke:${colour(space.landmark_labels[k])}`,
     }));
     const mark = s("circle", { class: "picked", r: 10, visibility: "hidden" });
-    const svg = control(width, height,
-      `Scatter plot of ${points.length} series in similarity space. The left and right arrow keys go through all points `
-      + "and select their series in the explorer.",
+    const svg = picture(width, height, `Scatter plot of ${points.length} series in similarity space`,
       frameOf({ x: 0.5, y: 0.5, width: width - 1, height: height - 1 }), rings, dots,
       labels.length <= 24 ? classNames(points) : [], mark);
-    const nearest = (event) => {
-      const box = svg.getBoundingClientRect();
-      const [x, y] = [((event.clientX - box.left) * width) / box.width, ((event.clientY - box.top) * height) / box.height];
+    const nearest = (x, y) => {
       const distances = points.map((point) => Math.hypot(point[0] - x, point[1] - y));
       const least = Math.min(...distances);
       return least < 18 ? distances.indexOf(least) : -1;
     };
-    const describe = (k, event) => {
-      const more = k < kept ? [thumbnail(explorer.entries[k])] : [h("br"), "not in the explorer"];
-      const words = verdictOf(space.label[k], space.predicted[k]);
-      showTip(event, [h("strong", null, capital(space.ids[k])), h("br"), words, ...more], svg);
-    };
-    svg.addEventListener("pointermove", (event) => {
-      const k = nearest(event);
-      if (k < 0) hideTip();
-      else describe(k, event);
+    let pointed = -1;
+    onPoint(svg, (x, y) => {
+      pointed = nearest(x, y);
+      if (pointed < 0) return null;
+      const words = verdictOf(space.label[pointed], space.predicted[pointed]);
+      const more = pointed < kept ? [thumbnail(explorer.entries[pointed])] : [h("br"), "not in the explorer"];
+      return [h("strong", null, capital(space.ids[pointed])), h("br"), words, ...more];
     });
-    svg.addEventListener("pointerleave", hideTip);
-    svg.addEventListener("blur", hideTip);
-    svg.addEventListener("click", (event) => {
-      const k = nearest(event);
-      if (k >= 0 && k < kept) select(k);
-    });
-    // All points from left to right, also those that the explorer does not have.
-    const sweep = indices(points.length).sort((a, b) => points[a][0] - points[b][0]);
-    let reached = -1;
-    markPoint = (k) => {
-      reached = k;
-      fill(mark, { cx: points[k][0], cy: points[k][1], visibility: "visible" }, []);
-    };
-    onKeys(svg, SIDEWAYS, (step) => {
-      const k = sweep[Math.min(sweep.length - 1, Math.max(0, sweep.indexOf(reached) + step))];
-      if (k < kept) select(k);
-      markPoint(k);
-      const box = svg.getBoundingClientRect();
-      const [x, y] = [(points[k][0] * box.width) / width, (points[k][1] * box.height) / height];
-      describe(k, { clientX: box.left + x, clientY: box.top + y });
-    });
+    svg.addEventListener("click", () => { if (pointed >= 0 && pointed < kept) select(pointed); });
+    markPoint = (k) => fill(mark, { cx: points[k][0], cy: points[k][1], visibility: "visible" }, []);
     place.replaceChildren(svg);
     markPoint(current);
   };
 
   // ---- explorer: the list ----
-  let current = 0;
-  let chosenClass = 0;
-  let chosenReference = 0;
+  let [current, chosenClass, chosenReference] = [0, 0, 0];
   const isWrong = (entry) => explorer.labelled && entry.truth !== entry.predicted;
   const sureOf = (entry) => (entry.p ? percent(entry.p[entry.predicted]) : "");
-  const setOf = (entry) => entry.set.map((c) => model.classes[c]).join(", ") || "no class";
+  const setOf = (entry) => entry.set.map((c) => model.classes[c]).join(", ")
+    || "no class, because every class is unusual for this series";
 
   const drawList = () => {
     const list = byId("list");
@@ -493,7 +462,7 @@
       const odd = entry.set && entry.set.length !== 1;
       return h("li", { role: "option", id: `entry-${k}`, "data-entry": k, "aria-selected": k === current },
         entry.id, h("span", { class: isWrong(entry) ? "miss" : null }, verdict),
-        odd ? h("span", null, `set: ${setOf(entry)}`) : null);
+        odd ? h("span", null, `set: ${entry.set.map((c) => model.classes[c]).join(", ") || "no class"}`) : null);
     };
     const part = (name, members) => (members.length ? [head(`${name} (${members.length})`), ...members.map(option)] : []);
     const [misses, others] = [true, false].map((is) => shown.filter((k) => isWrong(explorer.entries[k]) === is));
@@ -513,8 +482,9 @@
       option.setAttribute("aria-selected", "true");
       list.setAttribute("aria-activedescendant", option.id);
       // Scroll the list only, not the page; its heading stays visible.
-      const [top, bottom] = [option.offsetTop - list.offsetTop - 36, option.offsetTop - list.offsetTop + option.offsetHeight];
-      if (scroll) list.scrollTop = Math.max(bottom - list.clientHeight, Math.min(list.scrollTop, top));
+      const top = option.offsetTop - list.offsetTop;
+      const least = top + option.offsetHeight - list.clientHeight;
+      if (scroll) list.scrollTop = Math.max(least, Math.min(list.scrollTop, top - 36));
     }
     const entry = explorer.entries[k];
     [chosenClass, chosenReference] = [entry.predicted, 0];
@@ -536,8 +506,7 @@
     const sure = entry.p ? ` with probability ${sureOf(entry)}` : "";
     const lasts = entry.clock ? `, ${ends(entry).join(" to ").replace("time ", "")}` : "";
     const right = !explorer.labelled ? "." : isWrong(entry) ? `. True: ${classed(labels[entry.truth])}.` : ", which is correct.";
-    const whole = entry.set && entry.set.length === 0 ? ", because every class is unusual for this series" : "";
-    const set = entry.set ? ` Set at ${percent(1 - content.sets.alpha)} confidence: ${setOf(entry)}${whole}.` : "";
+    const set = entry.set ? ` Set at ${percent(1 - content.sets.alpha)} confidence: ${setOf(entry)}.` : "";
     byId("verdict").textContent = `${plural(entry.length, "step", "steps")}${lasts}. `
       + `Predicted: ${classed(model.classes[entry.predicted])}${sure}${right}${set}`;
     drawClass(entry);
@@ -655,19 +624,17 @@
     const best = [...rows].sort((a, b) => byChannels[b] - byChannels[a]);
     const bestStep = bySteps.indexOf(Math.max(...bySteps));
     const said = (r) => `${channelName(r)} (${plus(byChannels[r])})`;
-    const summary = `Contributions for ${name}, ${steps} steps by ${rows.length} channels; strongest channel `
-      + `${said(best[0])}, strongest ${stepName(bestStep)} (${plus(bySteps[bestStep])})`;
-    const svg = picture(width, height, summary,
+    const leaders = best.filter((r) => byChannels[r] > 0).slice(0, 2).map(said).join(", ");
+    const summary = leaders ? `Largest contributions: ${leaders}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).`
+      : "All channels count against it.";
+    const svg = picture(width, height, `Contributions of ${steps} steps and ${rows.length} channels. ${summary}`,
       barsOfSteps(bySteps, box, head / 2 - 2, head / 2 - 4), frameOf(box),
       cells(value, rows.length, steps, box, largest(values)), channelRows,
       rule(mid, mid, box.y, box.y + box.height), endLabels(entry, box, height - 6), text(mid, height - 6, "sum", MIDDLE));
     onGrid(svg, rows.length, steps, box, (r, i) =>
       [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
     place.replaceChildren(svg);
-    const leaders = best.filter((r) => byChannels[r] > 0).slice(0, 2).map(said).join(", ");
-    byId("map-words").replaceChildren(...keyOfColours(name), leaders
-      ? `Largest contributions: ${leaders}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).`
-      : "All channels count against it.");
+    byId("map-words").replaceChildren(...keyOfColours(name), summary);
   };
 
   /** Rows of a sum with fixed decimals. What rounding loses goes to the largest row: the shown numbers add up. */
@@ -699,13 +666,10 @@
 
   const drawOccurring = (part, name) => {
     byId("h-occurring").textContent = `Snippets with the largest contributions to ${name}`;
-    byId("occurring-words").textContent = `All snippets contribute ${plus(part.all_snippets)} in the whole series. `
-      + "Numbers are compared with a mean training series.";
-    byId("occurring").replaceChildren(...part.snippets.map(([j, value, step]) => {
-      const side = value > 0 ? "pro" : "con";
-      const heading = h("strong", { class: `${side}-text` }, `${plus(value)}, closest at step ${step}`);
-      return snippetFigure(j, side, heading);
-    }));
+    const all = `All snippets contribute ${plus(part.all_snippets)}.`;
+    byId("occurring-words").textContent = `${all} Numbers are compared with a mean training series.`;
+    byId("occurring").replaceChildren(...part.snippets.map(([j, value, step]) =>
+      snippetFigure(j, value > 0 ? "pro" : "con", h("strong", null, `${plus(value)}, closest at step ${step}`))));
   };
 
   // ---- alignments ----
@@ -781,10 +745,10 @@
       const words = `${capital(clip(name, most))}: ${plural(series.length, "step", "steps")}${axis}`;
       return text(2, y, words, { class: "strong halo" });
     };
-    const base = (box, y) => rule(box.x, box.x + box.width, y, y);
     return picture(width, height,
       `${capital(entry.id)} above, ${nameOfReference(j)} below, ${path.length} aligned pairs of steps`,
-      base(upper, upper.y + band + 0.5), ties, one.nodes, two.nodes, base(lower, lower.y + 0.5),
+      rule(2, 2 + upper.width, top + band, top + band), ties, one.nodes, two.nodes,
+      rule(2, 2 + lower.width, lower.y, lower.y),
       title(entry.id, entry, 30, 13), title(nameOfReference(j), item, 36, height - 6),
       channelLabels(one, rows, steps, upper), channelLabels(two, others, otherSteps, lower));
   };
@@ -810,52 +774,28 @@
     select(0, false);
   };
 
-  // ---- theme, navigation, size ----
-  const theme = byId("theme");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
-  const nameTheme = () => {
-    theme.textContent = isDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
-  };
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    nameTheme();
-  });
-  dark.addEventListener("change", nameTheme);
-  nameTheme();
-
-  // Tables that are wider or taller than their place fade out where they go on, and a line says so.
+  // ---- the page ----
+  // A line says so where a table is cut off.
   document.querySelectorAll(".wide").forEach((place) => {
-    const cue = h("p", { class: "note cue", hidden: "" });
+    const cue = h("p", { class: "note cue" });
     place.after(cue);
-    const update = () => {
+    new ResizeObserver(() => {
       const [wide, tall] = [place.scrollWidth - place.clientWidth > 1, place.scrollHeight - place.clientHeight > 1];
       cue.hidden = !(wide || tall);
-      cue.textContent = wide ? "Scroll sideways to see all columns." : `Scroll to see all ${place.querySelectorAll("tbody tr").length} rows.`;
-      place.classList.toggle("cut-right", wide && place.scrollLeft + place.clientWidth < place.scrollWidth - 1);
-      place.classList.toggle("cut-below", tall && place.scrollTop + place.clientHeight < place.scrollHeight - 1);
-    };
-    place.addEventListener("scroll", update, { passive: true });
-    new ResizeObserver(update).observe(place);
-    update();
+      cue.textContent = wide ? "Scroll sideways to see all columns." : "Scroll to see all rows.";
+    }).observe(place);
   });
-
   drawMetrics();
   drawGallery();
   drawSnippets();
   if (explorer) startExplorer();
   if (space) drawSpace();
   let width = innerWidth;
-  let waiting = 0;
   addEventListener("resize", () => {
     if (innerWidth === width) return;
     width = innerWidth;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      if (space) drawSpace();
-      if (explorer) drawDetail();
-    }, 120);
+    if (space) drawSpace();
+    if (explorer) drawDetail();
   });
   // Print all items of long lists.
   addEventListener("beforeprint", () => document.querySelectorAll(".more-button").forEach((button) => button.click()));
