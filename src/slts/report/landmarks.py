@@ -120,9 +120,9 @@ class Landmarks(References):
                 part["snippets"] = self.snippets.strongest(explanation, row, sign)
             parts.append(part)
             for j in order.tolist():
-                if self.number(j) not in paths:
+                if str(self.number(j)) not in paths:
                     path = explanation.alignment(j).path
-                    paths[self.number(j)] = self.path(path, bins, j)
+                    paths[str(self.number(j))] = self.path(path, bins, j)
         return {"parts": parts, "paths": paths}
 
     def _drawn_terms(self, terms: FloatArray) -> FloatArray:

@@ -143,13 +143,14 @@ class Neighbours(References):
     ) -> dict[str, Any]:
         """Choose the nearest training series of each class, and align with them."""
         parts: list[dict[str, Any]] = []
-        paths: dict[int, str] = {}
+        paths: dict[str, str] = {}
         for code in codes.tolist():
             members = np.flatnonzero(self.neighbours.codes == code)
             order = members[np.argsort(-features[members], kind="stable")[:STRONGEST]].tolist()
             strongest = [[self.number(j), rounded(features[j])] for j in order]
             parts.append({"class": code, "strongest": strongest})
-            paths |= {self.number(j): self.path(self._align(series, j), bins, j) for j in order}
+            for j in order:
+                paths[str(self.number(j))] = self.path(self._align(series, j), bins, j)
         return {"parts": parts, "paths": paths}
 
     def _align(self, series: SeriesBatch, j: int) -> IntArray:
