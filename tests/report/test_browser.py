@@ -11,7 +11,6 @@ from slts.report import render, write_report
 from slts.report.markup import resource
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, NASTY, fitted
-from tests.report.test_page import contrast
 
 pytestmark = pytest.mark.slow
 
@@ -130,23 +129,6 @@ def test_rings_have_the_colour_of_their_class(open_page, local_file):
     rings = page.locator("#scatter .ring").evaluate_all("nodes => nodes.map(n => n.style.stroke)")
     assert len(rings) == 12
     assert set(rings) == {f"var(--class-{c})" for c in range(3)}
-
-
-COLOURS = """node => {
-  const style = getComputedStyle(node);
-  return [style.color, style.backgroundColor];
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_clicked_entry_under_the_pointer_is_legible(open_page, page_file, scheme):
-    page = open_page(page_file, color_scheme=scheme)
-    entry = page.locator('#list [data-entry="3"]')
-    entry.click()
-    entry.hover()
-    found = [re.findall(r"\d+", colour)[:3] for colour in entry.evaluate(COLOURS)]
-    one, other = ("#" + "".join(f"{int(part):02x}" for part in parts) for parts in found)
-    assert contrast(one, other) > 7
 
 
 def test_search_narrows_the_list(open_page, page_file):
@@ -274,22 +256,6 @@ def test_the_page_fits_its_window(open_page, page_file, recorded_file, nasty_fil
             assert box["x"] + box["width"] <= right["x"] + right["width"] + 1
 
 
-# The share of the width of a section that its text, tables and pictures reach.
-REACHED = """() => [...document.querySelectorAll("main section")].map((section) => {
-  const whole = section.getBoundingClientRect();
-  const parts = [...section.querySelectorAll("p, td, svg, figure, li")];
-  const right = Math.max(...parts.map((node) => node.getBoundingClientRect().right));
-  return [section.id, (right - whole.left) / whole.width];
-})"""
-
-
-@pytest.mark.parametrize("width", [1280, 1920])
-def test_no_section_leaves_its_right_half_empty(open_page, page_file, recorded_file, width):
-    for file in (page_file, recorded_file):
-        for section, reached in open_page(file, width=width).evaluate(REACHED):
-            assert reached > 0.7, section
-
-
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
@@ -367,15 +333,6 @@ def test_the_explorer_shows_the_strongest_snippets_of_the_class(open_page, local
     before = page.locator("#occurring").inner_text()
     page.locator("#scores [aria-checked=false]").first.click()
     assert page.locator("#occurring").inner_text() != before
-
-
-def test_pictures_are_redrawn_when_the_window_changes(open_page, page_file):
-    page = open_page(page_file)
-    wide = page.locator("#scatter svg").get_attribute("width")
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_timeout(500)
-    assert float(page.locator("#scatter svg").get_attribute("width")) < float(wide)
-    assert page.evaluate(OVERFLOWING) == [0]
 
 
 def background(page):

@@ -353,26 +353,6 @@ def test_the_fingerprint_is_that_of_all_numbers(three, tmp_path):
         assert fingerprint(equal) == fingerprint(model)
 
 
-@pytest.mark.parametrize(("kind", "method"), [("local", "transform"), ("1nn", "nearness")])
-def test_predictions_and_features_are_computed_once(kind, method, three, monkeypatch):
-    """The certificate uses the predictions of the report."""
-    model, sizes = fitted(kind), {method: [], "decision_function": []}
-
-    def count(name, original):
-        def counted(self, X):
-            sizes[name].append(len(X))
-            return original(self, X)
-
-        monkeypatch.setattr(type(model), name, counted)
-
-    for name in sizes:
-        count(name, getattr(type(model), name))
-    assert collect(model, three.X_test, three.y_test)["certificate"]["certified"]
-    assert sizes["decision_function"] == [30]
-    # Local models also draw their landmarks.
-    assert sorted(sizes[method]) == sorted([30, 12] if kind == "local" else [30])
-
-
 def test_long_series_and_many_channels_are_downsampled_and_sums_are_preserved():
     data = Data(["a", "b"], channels=30, steps=(260, 300))
     model = slts.BBSClassifier(6, random_state=0).fit(data.X[:24], data.y[:24])

@@ -18,15 +18,6 @@ from slts.report.references import References
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 # Largest length of the text of a parameter.
 _LONGEST = 160
-# What the report does not show: of linear models, of rows of unit length, and of every model.
-_LIMITS = (
-    "Contributions are exact: they show what the model used. They do not show what would happen if "
-    "a channel changed in reality.",
-    "Each step is scaled to unit length. The model uses the relation of the channels, not the "
-    "amplitude of a step.",
-    "The model always predicts one of its training classes. Neither a low probability nor an empty "
-    "prediction set proves that a series belongs to none of them.",
-)
 
 
 def card(model: Any, references: References, predictions: Predictions | None) -> dict[str, Any]:
@@ -47,14 +38,10 @@ def card(model: Any, references: References, predictions: Predictions | None) ->
         batch = predictions.batch
         digest = _digest([batch.values, batch.offsets, predictions.labels])
         provenance.append(["Fingerprint of the data", digest])
-    rows = references.row_map
-    unit_rows = rows is not None and rows.normalize and rows.constant is None
-    limited = references.kind == "landmarks", unit_rows, True
     return {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "library": f"slts {__version__}",
         "facts": facts,
-        "limits": [text for text, holds in zip(_LIMITS, limited, strict=True) if holds],
         "provenance": provenance,
         "parameters": _parameters(inner),
     }

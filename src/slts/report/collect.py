@@ -28,7 +28,6 @@ from slts.report.predictions import (
 )
 from slts.report.references import Neighbours, References
 from slts.series import SeriesBatch
-from slts.series.missing import has_missing
 
 
 def collect(
@@ -88,6 +87,7 @@ def collect(
     features, of_series = None, dict.fromkeys(("confusion", "sets", "space", "explorer", "data"))
     if predictions is not None:
         features, of_series = _of_series(predictions, references, verbose=verbose)
+    rows = references.row_map
     name, classes = type(model).__name__, list(map(str, classifier.classes_.tolist()))
     # After the explorer, which numbers references and snippets too.
     snippets = None if references.snippets is None else references.snippets.content(predictions)
@@ -104,11 +104,13 @@ def collect(
         "drawing": {
             "channels": references.channels.tolist(),
             "most_steps": MOST_STEPS,
-            "note": _drawing_note(references, batch),
+            "as_aligned": rows is not None,
+            "unit_steps": rows is not None and rows.normalize,
+            "amplitude": rows is None or not rows.normalize or rows.constant is not None,
         },
         "summary": {
             "n_series": None if batch is None else len(batch),
-            "n_seen": _n_copies(predictions),
+            "n_seen": 0 if predictions is None else predictions.n_seen,
             "accuracy": None if predictions is None else accuracy(predictions),
             "n_references": len(references.indices),
             "n_snippets": None if snippets is None else snippets["n_snippets"],
@@ -148,19 +150,6 @@ def _of_series(
         },
         "data": data_summary(predictions),
     }
-
-
-def _n_copies(predictions: Predictions | None) -> int:
-    """Number of series that are copies of training series."""
-    return 0 if predictions is None or predictions.copies is None else len(predictions.copies)
-
-
-def _drawing_note(references: References, batch: SeriesBatch | None) -> str:
-    gaps = "" if batch is None or not has_missing(batch) else ", and gaps are interpolated"
-    if references.row_map is None:
-        return f"Series are drawn with standardised channels{gaps}."
-    unit = ", with steps of unit length" if references.row_map.normalize else ""
-    return f"Series are drawn as the model aligns them{unit}{gaps}."
 
 
 def _channel_names(model: SeriesClassifier, batch: SeriesBatch | None) -> list[str]:

@@ -47,7 +47,7 @@ class Cell:
     html
         Content, already escaped.
     css
-        CSS class; empty takes that of the column.
+        CSS class.
     style
         Inline style.
     """
@@ -61,7 +61,6 @@ def table(
     label: str,
     rows: Sequence[Sequence[str | Cell]],
     head: Sequence[str | Cell] = (),
-    columns: Sequence[str] = (),
     css: str = "plain",
     caption: str = "",
 ) -> str:
@@ -75,15 +74,13 @@ def table(
         Cells; strings are escaped. The first cell of a row is its header.
     head
         Column headers.
-    columns
-        CSS class of each column; missing ones are empty.
     css
         CSS classes of the table.
     caption
         HTML of a caption above the table; it does not scroll.
     """
-    top = f"<thead>{_row(head, columns, 'col')}</thead>" if head else ""
-    body = "".join(_row(row, columns, "") for row in rows)
+    top = f"<thead>{_row(head, 'col')}</thead>" if head else ""
+    body = "".join(_row(row, "") for row in rows)
     tall = " tall" if len(rows) > _MOST_ROWS else ""
     html = (
         f'<div class="wide{tall}" tabindex="0" role="region" aria-label="{escape(label)}">'
@@ -92,14 +89,14 @@ def table(
     return f'<div><p class="caption">{caption}</p>{html}</div>' if caption else html
 
 
-def _row(cells: Sequence[str | Cell], columns: Sequence[str], scope: str) -> str:
+def _row(cells: Sequence[str | Cell], scope: str) -> str:
     """A row of a table; with a scope, all cells are headers, else only the first is."""
     html = ""
     for k, content in enumerate(cells):
         cell = Cell(escape(content)) if isinstance(content, str) else content
         attributes = {
             "scope": scope or ("" if k else "row"),
-            "class": cell.css or (columns[k] if k < len(columns) else ""),
+            "class": cell.css,
             "style": cell.style,
         }
         tag = "th" if attributes["scope"] else "td"

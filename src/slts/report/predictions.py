@@ -74,6 +74,11 @@ class Predictions:
         """Decision values, shape (series, classes), also for two classes."""
         return two_sided(self.outputs.decisions)
 
+    @property
+    def n_seen(self) -> int:
+        """Number of series that are copies of training series."""
+        return 0 if self.copies is None else len(self.copies)
+
     @cached_property
     def wrong(self) -> IntArray:
         """Indices of misclassified series."""

@@ -80,8 +80,7 @@ def _misclassified(content: Content) -> str:
         ["Series", "True class", "Predicted class", "Probability"],
         "misclassified series",
     )
-    columns = ["", "", "", "n"]
-    return table(caption.capitalize(), rows, head, columns, "plain short", f"{some} {caption}.")
+    return table(caption.capitalize(), rows, head, "plain short", f"{some} {caption}.")
 
 
 def certificate(content: Content) -> str:
@@ -242,9 +241,9 @@ def explorer(content: Content) -> str:
         notes.append(section("many_channels", channels=str(channels)))
     if content["snippets"] is not None:
         notes.append(section("ends_of_series"))
-    notes.append(escape(drawing["note"]))
-    if parts["entries"][0]["clock"] is None:
-        notes.append("Steps count from 0.")
+    notes.append(section("drawn_as_aligned" if drawing["as_aligned"] else "drawn_standardised"))
+    if drawing["unit_steps"]:
+        notes.append(section("drawn_in_unit_steps"))
     return section(
         "explorer",
         order="Misclassified series are listed first." if parts["n_wrong"] else "",
@@ -278,7 +277,7 @@ def data(content: Content) -> str:
         low=str(parts["shortest"]),
         high=str(parts["longest"]),
         median=f"{parts['median']:g}",
-        balance=table(title, rows, head, ["", "", "n"], caption=f"{title}."),
+        balance=table(title, rows, head, caption=f"{title}."),
     )
 
 
@@ -294,12 +293,12 @@ def card(content: Content) -> str:
         [Cell(f"<code>{escape(name)}</code>"), Cell(f"<code>{escape(value)}</code>"), origin]
         for name, value, origin in parts["parameters"]
     ]
-    text = ["", "text"]
     return section(
         "card",
-        facts=table("Model", parts["facts"], columns=text),
+        facts=table("Model", parts["facts"]),
         classes=escape(list_first(names, _MOST_NAMES)),
-        limits=items(parts["limits"]),
-        provenance=table("Provenance", [*provenance, *parts["provenance"]], columns=text),
-        parameters=table("Parameters", parameters, ["Name", "Value", "Origin"], text),
+        no_contributions="" if content["references"]["kind"] == "landmarks" else "hidden",
+        no_amplitude="hidden" if content["drawing"]["amplitude"] else "",
+        provenance=table("Provenance", [*provenance, *parts["provenance"]]),
+        parameters=table("Parameters", parameters, ["Name", "Value", "Origin"]),
     )
