@@ -286,7 +286,7 @@ def test_a_table_that_is_cut_off_says_so(open_page, content, tmp_path):
     matrix = open_page(target, width=390, height=844).get_by_label("Confusion matrix")
     cue = matrix.locator("xpath=following-sibling::p")
     assert cue.inner_text() == "Scroll sideways to see all columns."
-    wide = open_page(target, width=1920).get_by_label("Series by class")
+    wide = open_page(target, width=1920).get_by_label("Provenance")
     assert wide.locator("xpath=following-sibling::p").is_hidden()
 
 
@@ -358,10 +358,10 @@ def test_paper_is_white_and_without_controls(open_page, page_file, tmp_path):
 
 def test_text_and_tables_need_no_javascript(open_page, page_file):
     page = open_page(page_file, java_script_enabled=False)
-    for text in ("Correct and wrong predictions", "With confidence 95%"):
+    for text in ("Rows: true class.", "With confidence 95%"):
         assert page.get_by_text(text).first.is_visible()
     assert page.locator("#explorer noscript p").is_visible()
-    for anchor in ("errors", "importance", "data", "card"):
+    for anchor in ("predictions", "importance", "card"):
         assert page.locator(f"#{anchor} table").first.is_visible()
     assert not page.locator("#list").is_visible()
 

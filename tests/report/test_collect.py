@@ -47,7 +47,7 @@ def test_confusion_counts_every_series_once(content, model, three):
     predicted = model.predict(three.X_test)
     assert counts.sum(axis=1).tolist() == [10, 10, 10]
     assert counts.sum(axis=0).tolist() == [int((predicted == c).sum()) for c in model.classes_]
-    assert content["data"]["predicted"] == counts.sum(axis=0).tolist()
+    assert content["predicted"] == counts.sum(axis=0).tolist()
     assert counts.trace() == content["summary"]["accuracy"]["correct"]
     pairs = Counter(zip(three.y_test, predicted, strict=True))
     confused = {(p["truth"], p["predicted"]): p["count"] for p in content["confusion"]["confused"]}
@@ -192,7 +192,7 @@ def test_labels_unknown_to_the_model_count_as_errors(model, three):
 
 def test_without_data_the_report_describes_the_model(model):
     content = collect(model)
-    for part in ("explorer", "space", "data", "confusion", "sets"):
+    for part in ("explorer", "space", "predicted", "confusion", "sets"):
         assert content[part] is None
     assert content["summary"]["accuracy"] is None
     assert content["references"]["gallery"]

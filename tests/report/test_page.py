@@ -185,8 +185,10 @@ def lede(text):
 def test_the_first_sentence_about_training_data_says_so(model, three):
     seen = lede(render(collect(model, three.X, three.y)))
     words = "48 of 48 series are copies of training series"
-    assert seen.startswith(f"<strong>{words}</strong>, so the figures do not show")
-    assert lede(render(collect(model, three.X_test))).startswith("This model distinguishes")
+    assert seen.startswith(f"<span ><strong>{words}</strong>, so the figures do not show")
+    unseen = lede(render(collect(model, three.X_test)))
+    assert unseen.startswith("<span hidden>")
+    assert " 30 series without labels.</span>" in unseen
 
 
 def test_many_classes_have_a_table_with_one_row_each(changed):
@@ -201,7 +203,7 @@ def test_many_classes_have_a_table_with_one_row_each(changed):
 
 def test_the_page_names_what_it_shows_and_what_it_leaves_out(changed, model, three):
     changed["explorer"]["n_series"] = 9000
-    changed["data"]["longest"] = 500
+    changed["explorer"]["lengths"][1] = 500
     one = three.y_test == "north"
     cases = {
         "long": render(changed),

@@ -14,7 +14,7 @@ from slts.execution import progress_bar
 from slts.guarantees.held_out import inner_model
 from slts.quantities import count
 from slts.report.card import card
-from slts.report.explorer import choose_series, explain_series, similarity_space, sizes_of
+from slts.report.explorer import choose_series, explain_series, most_explained, similarity_space
 from slts.report.landmarks import Landmarks
 from slts.report.packing import MOST_STEPS
 from slts.report.predictions import (
@@ -22,12 +22,14 @@ from slts.report.predictions import (
     accuracy,
     certificate,
     confusion,
-    data_summary,
     predict_series,
     set_sizes,
 )
 from slts.report.references import Neighbours, References
 from slts.series import SeriesBatch
+
+# What a report without series does not have.
+_OF_SERIES = ("confusion", "sets", "space", "explorer", "predicted")
 
 
 def collect(
@@ -83,8 +85,7 @@ def collect(
         references = Landmarks(classifier, batch, channel_names)
     else:
         references = Neighbours(classifier, channel_names)
-    # What a report without series does not have.
-    features, of_series = None, dict.fromkeys(("confusion", "sets", "space", "explorer", "data"))
+    features, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None:
         features, of_series = _of_series(predictions, references, verbose=verbose)
     rows = references.row_map
@@ -129,11 +130,11 @@ def _of_series(
     predictions: Predictions, references: References, *, verbose: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Features of the series that are points, and the parts about series."""
-    sizes, most = sizes_of(predictions, references)
-    explained, others = choose_series(predictions.wrong, sizes, most)
+    most = most_explained(predictions, references)
+    explained, others = choose_series(predictions.wrong, len(predictions.batch), most)
     shown = np.append(explained, others)
     features = predictions.model.features(predictions.batch[shown])
-    entries = []
+    entries, lengths, n_labels = [], predictions.batch.lengths, len(predictions.label_names)
     with progress_bar("Explaining", show=verbose) as progress:
         for k, index in enumerate(explained.tolist()):
             entries.append(explain_series(predictions, references, index, features[k]))
@@ -146,9 +147,10 @@ def _of_series(
             "n_series": len(predictions.batch),
             "n_wrong": len(predictions.wrong),
             "labelled": predictions.truth is not None,
+            "lengths": [int(lengths.min()), int(lengths.max())],
             "entries": entries,
         },
-        "data": data_summary(predictions),
+        "predicted": np.bincount(predictions.predicted, minlength=n_labels).tolist(),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from slts._typing import FloatArray, IntArray
-from slts.report.packing import Bins, clock, pack, rounded
+from slts.report.packing import MOST_STEPS, Bins, clock, pack, rounded
 from slts.report.predictions import Predictions
 from slts.report.references import STRONGEST, References
 
@@ -17,25 +17,21 @@ MOST_POINTS, _MOST_RINGS = 1500, 240
 # Classes explained for one series: the predicted, the true and those with the next best scores.
 MOST_CLASSES = 12
 # Limits of the explorer: series, bytes, and pairs of steps that are aligned in about ten seconds.
-# The fewest series are explained even if that takes longer.
+# The fewest series are explained in any case.
 MOST_SERIES, MOST_BYTES, MOST_CELLS, FEWEST_SERIES = 500, 4_000_000, 3e9, 50
 # Size of a series or of a class without its arrays.
 _BASE_BYTES = 450
 
 
-def choose_series(
-    wrong: IntArray, sizes: IntArray, most: int, n_bytes: int = MOST_BYTES
-) -> tuple[IntArray, IntArray]:
+def choose_series(wrong: IntArray, n_series: int, most: int) -> tuple[IntArray, IntArray]:
     """Series to explain, and others to draw as points.
 
     Parameters
     ----------
     wrong
         Indices of misclassified series, which are explained first.
-    sizes
-        Size of each explanation in bytes, shape (series,).
-    most, n_bytes
-        Limits of number and total size. At least one series is explained.
+    n_series, most
+        Number of series, and largest number that is explained.
 
     Returns
     -------
@@ -45,25 +41,21 @@ def choose_series(
         A random choice of the other series.
     """
     rng = np.random.default_rng(0)
-    right = np.setdiff1d(np.arange(len(sizes)), wrong)
+    right = np.setdiff1d(np.arange(n_series), wrong)
     order = np.concatenate([rng.permutation(wrong), rng.permutation(right)]).astype(np.int64)
-    fits = max(1, int(np.searchsorted(np.cumsum(sizes[order]), n_bytes, side="right")))
-    explained, others = np.split(order[:MOST_POINTS], [min(most, fits)])
+    explained, others = np.split(order[:MOST_POINTS], [most])
     is_right = ~np.isin(explained, wrong)
     return explained[np.lexsort((explained, is_right))], np.sort(others)
 
 
-def sizes_of(predictions: Predictions, references: References) -> tuple[IntArray, int]:
-    """Size of the explanation of each series in bytes, and number of series there is time for."""
-    n_classes, lengths = len(predictions.model.classes_), predictions.batch.lengths
-    n_channels = len(references.channels)
-    per_step = min(n_classes, MOST_CLASSES) * (n_channels + 2 * STRONGEST) + 2 * n_channels
-    steps = np.array([Bins(int(n)).count for n in lengths])
-    in_time = int(MOST_CELLS / (references.n_cells * lengths.mean()))
-    return (
-        _BASE_BYTES * (1 + min(n_classes, MOST_CLASSES)) + steps * per_step * 4 // 3,
-        min(MOST_SERIES, max(FEWEST_SERIES, in_time)),
-    )
+def most_explained(predictions: Predictions, references: References) -> int:
+    """Number of series that there is time and space for."""
+    lengths, n_channels = predictions.batch.lengths, len(references.channels)
+    n_classes = min(len(predictions.model.classes_), MOST_CLASSES)
+    per_step = (n_classes * (n_channels + 2 * STRONGEST) + 2 * n_channels) * 4 / 3
+    n_bytes = _BASE_BYTES * (1 + n_classes) + np.minimum(lengths, MOST_STEPS).mean() * per_step
+    in_time = MOST_CELLS / (references.n_cells * lengths.mean())
+    return int(min(MOST_SERIES, max(FEWEST_SERIES, min(in_time, MOST_BYTES / n_bytes))))
 
 
 def explain_series(

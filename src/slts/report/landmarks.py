@@ -175,16 +175,14 @@ def _importance(
     # Rows that are channels, if there are any.
     drawn = next((k for k, one in enumerate(aligned) if one.row_map.row_names(channels)), 0)
     names = aligned[drawn].row_map.row_names(channels)
-    by_map, metrics = None, _class_metrics(model, drawn)
-    if len(summary.map_names) > 1:
-        means = rounded(_shares(summary.map_importance).mean(axis=0))
-        by_map = [[name, mean] for name, mean in zip(summary.map_names, means, strict=True)]
+    by_map, several = _shares(summary.map_importance).mean(axis=0), len(summary.map_names) > 1
+    maps = [list(one) for one in zip(summary.map_names, rounded(by_map), strict=True)]
     return {
         "channels": rounded(_shares(summary.channel_importance)),
-        "feature_maps": by_map,
-        "metrics": metrics,
+        "feature_maps": maps if several else [],
+        "metrics": _class_metrics(model, drawn),
         "metric_channels": names or [f"feature {u}" for u in range(aligned[drawn].shape[2])],
-        "metric_map": aligned[drawn].name if by_map else None,
+        "metric_map": aligned[drawn].name if several else None,
     }
 
 

@@ -100,8 +100,8 @@ def _row(cells: Sequence[str | Cell], scope: str) -> str:
             "style": cell.style,
         }
         tag = "th" if attributes["scope"] else "td"
-        shown = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
-        html += f"<{tag}{shown}>{cell.html}</{tag}>"
+        text = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
+        html += f"<{tag}{text}>{cell.html}</{tag}>"
     return f"<tr>{html}</tr>"
 
 
@@ -116,6 +116,11 @@ def meter(share: float, value: str) -> str:
 def items(texts: list[str]) -> str:
     """A bullet list; texts are escaped."""
     return '<ul class="card-list">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
+
+
+def shown(condition: object) -> str:
+    """An attribute that hides an element unless a condition holds."""
+    return "" if condition else "hidden"
 
 
 def percent(share: float, digits: int = 1) -> str:

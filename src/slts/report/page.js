@@ -702,7 +702,7 @@
       words.textContent = `${capital(nameOfReference(j))}: nearness ${number(value)}. Lines connect aligned steps.`;
       return;
     }
-    const where = importance.feature_maps
+    const where = importance.feature_maps.length
       ? `steps aligned in the feature map “${importance.feature_maps[0][0]}” and show its contributions` : "aligned steps";
     words.replaceChildren(`Lines connect ${where}: `, ...keyOfColours(name), "Thicker lines have larger contributions. ",
       `${capital(nameOfReference(j))} contributes ${plus(value)}.`);

@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_atomically
-from slts.guarantees.held_out import copies_sentence
-from slts.quantities import count
 from slts.report import sections
 from slts.report.collect import collect
-from slts.report.markup import Content, fill, percent, resource
+from slts.report.markup import Content, fill, resource
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
-    ("errors", "Errors", sections.errors),
+    ("predictions", "Predictions", sections.predictions),
     ("certificate", "Guarantee", sections.certificate),
     ("sets", "Sets", sections.sets),
     ("importance", "Channels", sections.importance),
@@ -28,7 +26,6 @@ _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
     ("snippets", "Snippets", sections.snippets),
     ("space", "Similarity", sections.space),
     ("explorer", "Explorer", sections.explorer),
-    ("data", "Data", sections.data),
     ("card", "Model card", sections.card),
 ]
 
@@ -47,6 +44,7 @@ def render(content: Content) -> str:
         HTML. Its content security policy blocks all requests and all other scripts.
     """
     script = resource("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     nav, main = "", []
     for anchor, name, make in _SECTIONS:
         inner = make(content)
@@ -58,14 +56,14 @@ def render(content: Content) -> str:
     card = content["card"]
     slots = {
         "policy": (
-            f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; "
+            f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
             f"base-uri 'none'; form-action 'none'"
         ),
         "generator": escape(card["library"]),
         "title": escape(content["title"]),
         "style": resource("page.css"),
         "nav": f"<ul>{nav}</ul>",
-        "masthead": _header(content),
+        "masthead": sections.masthead(content),
         "main": "\n".join(main),
         "footer": escape(f"Made {card['made']} by {card['library']}."),
         "content": _embedded(content),
@@ -142,69 +140,3 @@ def _embedded(content: Content) -> str:
 
 def _digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-
-
-def _header(content: Content) -> str:
-    """Title, summary in sentences, key figures."""
-    return (
-        f'<p class="kicker">Model report, {escape(content["model"]["name"])}</p>\n'
-        f"<h1>{escape(content['title'])}</h1>\n"
-        f'<p class="lede">{_summary_sentences(content)}</p>\n{_key_figures(content)}'
-    )
-
-
-def _summary_sentences(content: Content) -> str:
-    summary, accuracy = content["summary"], content["summary"]["accuracy"]
-    sentences = []
-    if summary["n_seen"]:
-        sentences.append(
-            f"<strong>{copies_sentence(summary['n_seen'], summary['n_series'])}</strong>, so the "
-            f"figures do not show how well the model classifies new series."
-        )
-    sentences.append(f"This model distinguishes {len(content['model']['classes'])} classes.")
-    if accuracy is not None:
-        sentences.append(
-            f"It classified <strong>{accuracy['correct']:,} of {accuracy['n']:,} series</strong> "
-            f"correctly."
-        )
-    elif summary["n_series"] is not None:
-        series = count(summary["n_series"], "series", "series")
-        sentences.append(f"It was applied to {series} without labels.")
-    references, snippets = count(summary["n_references"], "landmark"), ""
-    if content["references"]["kind"] != "landmarks":
-        references = f"{summary['n_references']:,} training series"
-    if summary["n_snippets"] is not None:
-        snippets = f" and with {count(summary['n_snippets'], 'snippet')} at every step"
-    return " ".join([*sentences, f"It compares each series with {references}{snippets}."])
-
-
-def _key_figures(content: Content) -> str:
-    summary, certificate = content["summary"], content["certificate"]
-    accuracy, data = summary["accuracy"], content["data"]
-    cells: list[tuple[str, str, str]] = []
-    if accuracy is not None:
-        interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
-        if accuracy["n_groups"] is not None:
-            interval += f" for the mean of a new group, from {count(accuracy['n_groups'], 'group')}"
-        if not certificate["certified"]:
-            interval += "; not certified"
-        cells.append((percent(accuracy["value"]), "Accuracy", interval))
-    if certificate["certified"]:
-        confidence = f"at most, with {percent(1 - certificate['delta'], 0)} confidence"
-        cells.append((percent(certificate["value"]), "Certified error", confidence))
-    if data is not None:
-        steps = f"{data['shortest']} to {count(data['longest'], 'step')}"
-        cells.append((f"{summary['n_series']:,}", "Series", steps))
-    channels = f"from {count(len(content['model']['channels']), 'channel')}"
-    cells.append((str(len(content["model"]["classes"])), "Classes", channels))
-    words = ("Training series", "stored")
-    if content["references"]["kind"] == "landmarks":
-        words = ("Landmarks", "with nonzero weight")
-    cells.append((f"{summary['n_references']:,}", *words))
-    cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
-    figures = "".join(
-        f'<div><dt>{escape(name)}</dt><dd class="number">{escape(value)}</dd>'
-        f'<dd class="more">{escape(more)}</dd></div>'
-        for value, name, more in cells
-    )
-    return f'<dl class="figures">{figures}</dl>'

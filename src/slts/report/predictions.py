@@ -17,7 +17,6 @@ from slts.estimators.training_data import check_groups, unknown_labels
 from slts.guarantees import prediction_sets
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, check_labels, find_copies
-from slts.report.packing import rounded
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
 from slts.solvers.calibration import two_sided
@@ -176,30 +175,9 @@ def certificate(predictions: Predictions | None) -> dict[str, Any]:
     except DataError as error:
         reason = str(error)
         return {"certified": False, "reason": reason[:1].upper() + reason[1:]}
-    bound = certificate.headline
-    return {
-        "certified": True,
-        "delta": certificate.delta,
-        "value": rounded(bound.value, 6),
-        "sentence": bound.sentence,
-        "checked": list(bound.checked),
-        "unchecked": list(bound.unchecked),
-    }
-
-
-def data_summary(predictions: Predictions) -> dict[str, Any]:
-    """Size and lengths of the series, and number of predictions by class."""
-    batch, lengths = predictions.batch, predictions.batch.lengths
-    return {
-        "n_series": len(batch),
-        "n_steps": batch.n_steps,
-        "shortest": int(lengths.min()),
-        "longest": int(lengths.max()),
-        "median": float(np.median(lengths)),
-        "predicted": np.bincount(
-            predictions.predicted, minlength=len(predictions.label_names)
-        ).tolist(),
-    }
+    bound = certificate.headline.to_dict()
+    del bound["details"]
+    return {"certified": True, "delta": certificate.delta, **bound}
 
 
 def set_sizes(predictions: Predictions, entries: list[dict[str, Any]]) -> dict[str, Any] | None:

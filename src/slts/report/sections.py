@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 from math import sqrt
 
+from slts.guarantees.held_out import copies_sentence
 from slts.quantities import count, list_first
-from slts.report.markup import Cell, Content, items, meter, percent, section, table
+from slts.report.markup import Cell, Content, items, meter, percent, section, shown, table
 from slts.series.naming import class_name
 
 # Tables with one column per class have at most this many columns.
@@ -23,14 +24,74 @@ _MAPS = {
 }
 
 
-def errors(content: Content) -> str:
+def masthead(content: Content) -> str:
+    """Title, summary in sentences, key figures."""
+    summary, classes = content["summary"], content["model"]["classes"]
+    accuracy, n = summary["accuracy"], count(summary["n_series"] or 0, "series", "series")
+    references = f"{summary['n_references']:,} training series"
+    if content["references"]["kind"] == "landmarks":
+        references = count(summary["n_references"], "landmark")
+    if summary["n_snippets"] is not None:
+        references += f" and with {count(summary['n_snippets'], 'snippet')} at every step"
+    return section(
+        "masthead",
+        name=content["model"]["name"],
+        title=escape(content["title"]),
+        seen=shown(summary["n_seen"]),
+        copies=copies_sentence(summary["n_seen"], summary["n_series"] or 0),
+        n_classes=str(len(classes)),
+        labelled=shown(accuracy),
+        correct=f"{accuracy['correct']:,} of {n}" if accuracy else "",
+        unlabelled=shown(summary["n_series"] and not accuracy),
+        n=n,
+        references=references,
+        figures=_key_figures(content),
+    )
+
+
+def _key_figures(content: Content) -> str:
+    summary, certificate = content["summary"], content["certificate"]
+    accuracy, explorer = summary["accuracy"], content["explorer"]
+    cells: list[tuple[str, str, str]] = []
+    if accuracy is not None:
+        interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
+        if accuracy["n_groups"] is not None:
+            interval += f" for the mean of a new group, from {count(accuracy['n_groups'], 'group')}"
+        if not certificate["certified"]:
+            interval += "; not certified"
+        cells.append((percent(accuracy["value"]), "Accuracy", interval))
+    if certificate["certified"]:
+        confidence = f"at most, with {percent(1 - certificate['delta'], 0)} confidence"
+        cells.append((percent(certificate["value"]), "Certified error", confidence))
+    if explorer is not None:
+        shortest, longest = explorer["lengths"]
+        steps = f"{shortest} to {count(longest, 'step')}"
+        cells.append((f"{summary['n_series']:,}", "Series", steps))
+    channels = f"from {count(len(content['model']['channels']), 'channel')}"
+    cells.append((str(len(content["model"]["classes"])), "Classes", channels))
+    words = ("Training series", "stored")
+    if content["references"]["kind"] == "landmarks":
+        words = ("Landmarks", "with nonzero weight")
+    cells.append((f"{summary['n_references']:,}", *words))
+    cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
+    return "".join(
+        f'<div><dt>{escape(name)}</dt><dd class="number">{escape(value)}</dd>'
+        f'<dd class="more">{escape(more)}</dd></div>'
+        for value, name, more in cells
+    )
+
+
+def predictions(content: Content) -> str:
     """Correct and wrong predictions by class, and the misclassified series."""
-    if content["confusion"] is None:
+    if content["explorer"] is None:
         return ""
-    confused = content["confusion"]["confused"]
-    tables = _confusion_matrix(content) if len(content["labels"]) <= _MOST_COLUMNS else ""
-    tables += _misclassified(content) if confused else ""
-    return section("errors", story=escape(_errors_in_words(confused)), tables=tables)
+    confusion, story = content["confusion"], "The series have no labels."
+    if confusion is not None:
+        story = _errors_in_words(confusion["confused"])
+    is_small = confusion is not None and len(content["labels"]) <= _MOST_COLUMNS
+    tables = _confusion_matrix(content) if is_small else _by_class(content)
+    tables += _misclassified(content) if content["explorer"]["n_wrong"] else ""
+    return section("predictions", story=escape(story), tables=tables)
 
 
 def _errors_in_words(confused: list[Content]) -> str:
@@ -44,6 +105,22 @@ def _errors_in_words(confused: list[Content]) -> str:
     if first["count"] == 1:
         most = "No two classes were confused more than once."
     return f"{wrong:,} series were misclassified. {most}"
+
+
+def _by_class(content: Content) -> str:
+    """Number of series by class, or of predictions if there are no labels."""
+    title, head, counts = "Predictions by class", ["Class", "Series"], content["predicted"]
+    confusion = content["confusion"]
+    if confusion is not None:
+        title, head = "Series by class", [*head, "Correct"]
+        counts = [sum(row) for row in confusion["counts"]]
+    rows = []
+    for k, (name, n) in enumerate(zip(content["labels"], counts, strict=True)):
+        row = [name, Cell(meter(n / max(counts), str(n)))]
+        if confusion is not None:
+            row.append(_share(sum(confusion["counts"][k][k : k + 1]), n))
+        rows.append(row)
+    return table(title, rows, head, caption=f"{title}.")
 
 
 def _confusion_matrix(content: Content) -> str:
@@ -129,13 +206,23 @@ def importance(content: Content) -> str:
     parts = content["importance"]
     if parts is None:
         return ""
-    metrics = section("no_metrics")
-    if parts["metrics"]:
-        metrics = section("metrics", about=_about_metrics(parts))
     story, tables = _channels(content)
-    if parts["feature_maps"]:
-        story += _feature_maps(parts["feature_maps"])
-    return section("importance", story=story, tables=tables, metrics=metrics)
+    maps = [
+        f"{escape(name)} ({_MAPS[name]}) {percent(share)}" for name, share in parts["feature_maps"]
+    ]
+    return section(
+        "importance",
+        story=story,
+        several=shown(maps),
+        maps=", ".join(maps),
+        tables=tables,
+        metrics=shown(parts["metrics"]),
+        no_metrics=shown(not parts["metrics"]),
+        phases=shown(parts["metrics"] and parts["metrics"][0]["part"]),
+        one_of_several=shown(parts["metric_map"]),
+        map=escape(parts["metric_map"] or ""),
+        constant=shown("constant" in parts["metric_channels"]),
+    )
 
 
 def _channels(content: Content) -> tuple[str, str]:
@@ -144,7 +231,7 @@ def _channels(content: Content) -> tuple[str, str]:
     names = [*model["channels"], "constant"][: len(shares[0])]
     mean = [sum(column) / len(shares) for column in zip(*shares, strict=True)]
     largest, peak = max(mean) or 1.0, max(map(max, shares)) or 1.0
-    over = "the series of this report" if content["data"] else "the landmarks"
+    over = "the series of this report" if content["explorer"] else "the landmarks"
     caption = f"Share of the absolute contributions in percent, averaged over {over}."
     head: list[str | Cell] = [Cell("channel", "corner"), Cell("mean", "left")]
     by_class = shares if 1 < len(shares) <= _MOST_COLUMNS else []
@@ -167,22 +254,6 @@ def _channels(content: Content) -> tuple[str, str]:
     return story, table("Importance of channels", rows, head, css="tint", caption=caption)
 
 
-def _feature_maps(shares: list[tuple[str, float]]) -> str:
-    named = [f"{escape(name)} ({_MAPS[name]}) {percent(share)}" for name, share in shares]
-    return section("feature_maps", shares=", ".join(named))
-
-
-def _about_metrics(parts: Content) -> str:
-    name, sentences = parts["metric_map"], []
-    if parts["metrics"][0]["part"] is not None:
-        sentences.append(section("metrics_of_phases"))
-    if name is not None:
-        sentences.append(section("metrics_of_map", name=escape(name), words=_MAPS[name]))
-    if "constant" in parts["metric_channels"]:
-        sentences.append(section("constant_channel"))
-    return " ".join(sentences)
-
-
 def landmarks(content: Content) -> str:
     """Container of the drawn landmarks."""
     references, classes = content["references"], content["model"]["classes"]
@@ -202,7 +273,7 @@ def snippets(content: Content) -> str:
     parts = content["snippets"]
     if parts is None:
         return ""
-    examples = "training series" if content["data"] is None else "series of this report"
+    examples = "series of this report" if content["explorer"] else "training series"
     return section("snippets", n_steps=str(parts["n_steps"]), examples=examples)
 
 
@@ -211,18 +282,19 @@ def space(content: Content) -> str:
     parts, explorer = content["space"], content["explorer"]
     if parts is None:
         return ""
-    n, total = len(parts["points"]), content["summary"]["n_series"]
+    n, total = len(parts["points"]), explorer["n_series"]
     words = "landmarks" if content["references"]["kind"] == "landmarks" else "training series"
-    sentences = [
-        "Nearby points are similar series.",
-        f"The axes are the first two principal components of the similarities to the {words}, "
-        f"which explain {percent(parts['variance'], 0)} of their variance.",
-        f"Colour and shape show the {'true' if explorer['labelled'] else 'predicted'} class.",
-        "Outlined shapes are errors." if explorer["n_wrong"] else "",
-        "Rings are landmarks, in the colour of their class." if parts["landmarks"] else "",
-        f"{n:,} of {total:,} series are shown, misclassified series first." if n < total else "",
-    ]
-    return section("space", about=" ".join(filter(None, sentences)))
+    return section(
+        "space",
+        references=words,
+        variance=percent(parts["variance"], 0),
+        label="true" if explorer["labelled"] else "predicted",
+        errors=shown(explorer["n_wrong"]),
+        rings=shown(parts["landmarks"]),
+        some=shown(n < total),
+        n=f"{n:,}",
+        total=f"{total:,}",
+    )
 
 
 def explorer(content: Content) -> str:
@@ -231,53 +303,23 @@ def explorer(content: Content) -> str:
     if parts is None:
         return ""
     kept, total = len(parts["entries"]), parts["n_series"]
-    steps, channels = drawing["most_steps"], len(drawing["channels"])
-    notes = []
-    if kept < total:
-        notes.append(section("some_series", kept=f"{kept:,}", total=f"{total:,}"))
-    if content["data"]["longest"] > steps:
-        notes.append(section("long_series", steps=str(steps)))
-    if len(content["model"]["channels"]) > channels:
-        notes.append(section("many_channels", channels=str(channels)))
-    if content["snippets"] is not None:
-        notes.append(section("ends_of_series"))
-    notes.append(section("drawn_as_aligned" if drawing["as_aligned"] else "drawn_standardised"))
-    if drawing["unit_steps"]:
-        notes.append(section("drawn_in_unit_steps"))
+    n_drawn, steps = len(drawing["channels"]), drawing["most_steps"]
     return section(
         "explorer",
-        order="Misclassified series are listed first." if parts["n_wrong"] else "",
-        notes=" ".join(notes),
+        errors=shown(parts["n_wrong"]),
+        some=shown(kept < total),
+        kept=f"{kept:,}",
+        total=f"{total:,}",
+        long=shown(parts["lengths"][1] > steps),
+        steps=str(steps),
+        many=shown(len(content["model"]["channels"]) > n_drawn),
+        channels=str(n_drawn),
+        aligned=shown(drawing["as_aligned"]),
+        standardised=shown(not drawing["as_aligned"]),
+        unit_steps=shown(drawing["unit_steps"]),
         values="Scores" if parts["entries"][0]["p"] is None else "Probabilities",
-        no_map="" if content["references"]["kind"] == "landmarks" else "hidden",
-        no_snippets="hidden" if content["snippets"] is None else "",
-    )
-
-
-def data(content: Content) -> str:
-    """Lengths, and number of series by class."""
-    parts, confusion = content["data"], content["confusion"]
-    if parts is None:
-        return ""
-    title, head, counts = "Predictions by class", ["Class", "Series"], parts["predicted"]
-    if confusion is not None:
-        title, head = "Series by class", [*head, "Correct"]
-        counts = [sum(row) for row in confusion["counts"]]
-    rows = []
-    for k, (name, n) in enumerate(zip(content["labels"], counts, strict=True)):
-        row = [name, Cell(meter(n / max(counts), str(n)))]
-        if confusion is not None:
-            row.append(_share(sum(confusion["counts"][k][k : k + 1]), n))
-        rows.append(row)
-    return section(
-        "data",
-        series=count(parts["n_series"], "series", "series"),
-        steps=count(parts["n_steps"], "step"),
-        channels=count(len(content["model"]["channels"]), "channel"),
-        low=str(parts["shortest"]),
-        high=str(parts["longest"]),
-        median=f"{parts['median']:g}",
-        balance=table(title, rows, head, caption=f"{title}."),
+        map=shown(content["references"]["kind"] == "landmarks"),
+        snippets=shown(content["snippets"]),
     )
 
 
@@ -297,8 +339,8 @@ def card(content: Content) -> str:
         "card",
         facts=table("Model", parts["facts"]),
         classes=escape(list_first(names, _MOST_NAMES)),
-        no_contributions="" if content["references"]["kind"] == "landmarks" else "hidden",
-        no_amplitude="hidden" if content["drawing"]["amplitude"] else "",
+        contributions=shown(content["references"]["kind"] == "landmarks"),
+        amplitude=shown(not content["drawing"]["amplitude"]),
         provenance=table("Provenance", [*provenance, *parts["provenance"]]),
         parameters=table("Parameters", parameters, ["Name", "Value", "Origin"]),
     )
