@@ -90,15 +90,6 @@ def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
     assert below.xaxis.get_major_formatter()(4, 0) == "2"
 
 
-def test_a_series_with_gaps_is_drawn_below_its_map(fitted):
-    model, X, _ = fitted
-    x = X[0].copy()
-    x[:, 3] = np.nan
-    below = plot_contributions(slts.explain(model, x)).figure.axes[1]
-    for line in below.lines[:3]:
-        assert np.isnan(line.get_ydata()).tolist() == (np.arange(9) == 3).tolist()
-
-
 def test_two_classes_have_opposite_maps(fitted):
     _, X, y = fitted
     chosen = np.flatnonzero(y != "c")
@@ -140,13 +131,6 @@ def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
         plot(model, "z")
     with pytest.raises(TypeError, match="OneNNClassifier"):
         plot(slts.OneNNClassifier().fit(X, y), "a")
-
-
-def test_weights_of_a_similarity_svc_are_drawn(fitted):
-    _, X, y = fitted
-    ax = plot_landmark_weights(slts.SimilaritySVC(calibration_cv=None).fit(X, y), "a", count=5)
-    assert len(ax.patches) == 5
-    assert "of 45 landmarks" in ax.get_title()
 
 
 def test_accuracy_has_a_line_per_method_and_shaded_intervals():

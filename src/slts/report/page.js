@@ -66,10 +66,8 @@
     return path;
   };
 
-  // ---- names ----
   const drawn = drawing.channels;
   const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
-  // "walk, recording 17".
   const nameOfReference = (j) => {
     const { name, class: c } = references.items[j];
     return c === null ? name : `${classed(model.classes[c])}, ${name}`;
@@ -123,7 +121,6 @@
   const frameOf = ({ x, y, width, height }) => rect("frame", x, y, width, height);
   const text = (x, y, words, attributes = {}) => s("text", { x, y, ...attributes }, words);
   const END = { "text-anchor": "end" };
-  const MIDDLE = { "text-anchor": "middle" };
 
   // With more steps than this, lines of all channels would hide each other.
   const MANY_STEPS = 80;
@@ -361,11 +358,13 @@
   };
 
   // ---- similarity space ----
+  // As many as have no divisor in common with the eight colours.
   const SHAPES = [
     (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,
     (r) => `M${-r * 0.9} ${-r * 0.9}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z`,
     (r) => `M0 ${-1.2 * r}L${1.1 * r} ${0.8 * r}H${-1.1 * r}z`,
     (r) => `M0 ${-1.3 * r}L${1.3 * r} 0L0 ${1.3 * r}L${-1.3 * r} 0z`,
+    (r) => `M0 ${1.2 * r}L${1.1 * r} ${-0.8 * r}H${-1.1 * r}z`,
   ];
   const colour = (c) => `var(--class-${c % 8})`;
   const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -380,7 +379,7 @@
       if (near) name.y = Math.max(name.y, other.y + 17);
     }));
     return names.map(({ c, label, x, y }) =>
-      text(x.toFixed(1), (y + 5).toFixed(1), label, { class: "halo", style: `fill:${colour(c)}`, ...MIDDLE }));
+      text(x.toFixed(1), (y + 5).toFixed(1), label, { class: "halo", style: `fill:${colour(c)}` }));
   };
   const verdictOf = (truth, predicted) => {
     const answer = `predicted ${model.classes[predicted]}`;
@@ -388,8 +387,7 @@
     return truth === predicted ? classed(labels[truth]) : `${classed(labels[truth])}, ${answer}`;
   };
   const thumbnail = (entry) => {
-    const rows = unpack(entry.rows);
-    const box = { x: 2, y: 4, width: 176, height: 62 };
+    const [rows, box] = [unpack(entry.rows), { x: 2, y: 4, width: 176, height: 62 }];
     return picture(180, 70, entry.id, traces(rows, entry.bins, box, spanOf(rows), leading(null)).nodes);
   };
   /** Marks the point of the selected series; set when the points are drawn. */
@@ -630,7 +628,7 @@
     const svg = picture(width, height, `Contributions of ${steps} steps and ${rows.length} channels. ${summary}`,
       barsOfSteps(bySteps, box, head / 2 - 2, head / 2 - 4), frameOf(box),
       cells(value, rows.length, steps, box, largest(values)), channelRows,
-      rule(mid, mid, box.y, box.y + box.height), endLabels(entry, box, height - 6), text(mid, height - 6, "sum", MIDDLE));
+      rule(mid, mid, box.y, box.y + box.height), endLabels(entry, box, height - 6), text(mid, height - 6, "sum", { class: "middle" }));
     onGrid(svg, rows.length, steps, box, (r, i) =>
       [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
     place.replaceChildren(svg);
@@ -638,9 +636,7 @@
   };
 
   /** Rows of a sum with fixed decimals. What rounding loses goes to the largest row: the shown numbers add up. */
-  const sumTable = (title, rows, total) => {
-    const size = largest([total, ...rows.map(([, value]) => value)]);
-    const decimals = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+  const sumTable = (title, rows, total, decimals) => {
     const round = (value) => Number(value.toFixed(decimals));
     const rounded = rows.map(([, value]) => round(value));
     const sizes = rounded.map(Math.abs);
@@ -660,8 +656,10 @@
     partRows.push(["all other landmarks", rest]);
     if (snippets) partRows.push(["all snippets", part.all_snippets]);
     partRows.push(["intercept", intercept]);
-    byId("ledger").replaceChildren(sumTable("By step and channel", cellRows, score),
-      sumTable(snippets ? "By landmark and snippet" : "By landmark", partRows, score));
+    const size = largest([score, ...[...cellRows, ...partRows].map(([, value]) => value)]) || 1;
+    const decimals = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(size))));
+    byId("ledger").replaceChildren(sumTable("By step and channel", cellRows, score, decimals),
+      sumTable(snippets ? "By landmark and snippet" : "By landmark", partRows, score, decimals));
   };
 
   const drawOccurring = (part, name) => {
