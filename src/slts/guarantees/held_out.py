@@ -270,3 +270,14 @@ def inner_model(model: Any, X: Any) -> tuple[Any, Any]:
     for _, step in before:
         X = X if X is None or step in (None, "passthrough") else step.transform(X)
     return model, X
+
+
+def required_inner_model(model: Any, X: Any) -> tuple[SeriesClassifier, Any]:
+    """Return `inner_model`, or raise an error if there is no classifier of slts."""
+    inner, X = inner_model(model, X)
+    if inner is None:
+        raise TypeError(
+            f"The 'model' parameter must be a fitted slts classifier, or a search or pipeline that "
+            f"ends in one. Got {type(model).__name__} instead."
+        )
+    return inner, X

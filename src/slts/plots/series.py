@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from slts.alignment import Alignment, Band, align
 from slts.estimators.linear import LinearClassifier
 from slts.features.explanation import Explanation
-from slts.guarantees.held_out import inner_model
+from slts.guarantees.held_out import required_inner_model
 from slts.plots.axes import (
     CHANNELS,
     COLOURS,
@@ -204,7 +204,7 @@ def plot_similarity_space(
         that the two components explain.
     """
     # Of a pipeline, the last step has the similarities, to the series as it sees them.
-    classifier, X = inner_model(model, X)
+    classifier, X = required_inner_model(model, X)
     labels, batch = np.asarray(y), classifier.check_series(X)
     check_one_per_series(len(batch), labels, "y", "labels")
     pca = PCA(2, random_state=0)

@@ -61,11 +61,8 @@ def _parameters(model: SeriesClassifier) -> list[list[str]]:
 def _facts(model: SeriesClassifier, references: References) -> list[list[str]]:
     facts = [
         ["Classifier", f"slts.{type(model).__name__}"],
-        ["Classes", str(len(model.classes_))],
-        ["Channels", str(model.n_channels_in_)],
         ["Trained on", f"{model.n_series_in_:,} series with {model.n_steps_in_:,} steps in total"],
         *references.facts,
-        ["Numbers stored", f"{references.n_numbers:,}"],
     ]
     if model.validation_ is not None:
         held_out = f"{100 * model.validation_.accuracy:.1f}% ({model.validation_.kind})"

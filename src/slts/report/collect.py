@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear import LinearClassifier
 from slts.execution import progress_bar
-from slts.guarantees.held_out import inner_model
+from slts.guarantees.held_out import required_inner_model
 from slts.quantities import count
 from slts.report.card import card
 from slts.report.explorer import choose_series, explain_series, most_explained, similarity_space
@@ -71,12 +71,7 @@ def collect(
             "The 'X' parameter is None, but y, ids or groups are given. Pass their series."
         )
     # Of a pipeline, the last step is described, and the series as it sees them.
-    classifier, X = inner_model(model, X)
-    if classifier is None:
-        raise TypeError(
-            f"The 'model' parameter of a report must be a fitted slts classifier, or a search or "
-            f"pipeline that ends in one. Got {type(model).__name__} instead."
-        )
+    classifier, X = required_inner_model(model, X)
     predictions = None if X is None else predict_series(classifier, X, y, ids, groups)
     batch = None if predictions is None else predictions.batch
     channel_names = _channel_names(classifier, batch)
