@@ -123,6 +123,19 @@ def test_landmarks_are_drawn_largest_share_first(content, model):
         np.testing.assert_allclose(drawn, mapped, atol=1e-4)
 
 
+@pytest.mark.parametrize("n_empty", [1, 3])
+def test_a_class_without_landmarks_has_an_offset_only(n_empty, model, three):
+    landmarks, bare = model.model_.aligned[0], copy.copy(model)
+    weights = landmarks.weights * (np.arange(3) >= n_empty)[:, np.newaxis]
+    bare.model_ = replace(model.model_, maps=(replace(landmarks, weights=weights),))
+    content = collect(bare, three.X_test[:4], three.y_test[:4])
+    assert "h-landmarks" in render(content)
+    assert [row["used"] > 0 for row in content["references"]["gallery"]].count(False) == n_empty
+    for entry in content["explorer"]["entries"]:
+        assert entry["parts"][0]["strongest"] == []
+        assert entry["parts"][0]["offset"] == pytest.approx(entry["scores"][0], rel=1e-3)
+
+
 def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(three):
     model = fitted("local")
     references = collect(model, three.X_test, three.y_test)["references"]

@@ -54,9 +54,9 @@ class Landmarks(References):
         self.series = model.landmarks_[first.used]
         self.indices = model.landmark_indices_[first.used]
         self.row_map = first.row_map if first.bank_per_output else None
-        self._filled = fill_gaps(self.series).values
+        self._filled = fill_gaps(model.landmarks_).values
         self.rows = self.draw(self.series)
-        self.n_cells = float(len(self.linear.aligned) * self.series.n_steps)
+        self.n_cells = 1.0 + len(self.linear.aligned) * self.series.n_steps
         if self.linear.snippets is not None:
             self.snippets = DrawnSnippets(model)
             self.n_cells += len(self.linear.snippets)
@@ -103,18 +103,20 @@ class Landmarks(References):
             values = sign * explanation.by_landmark[row]
             order = np.argsort(-np.abs(values), kind="stable")[:STRONGEST]
             order = order[values[order] != 0]
-            steps = sign * explanation.steps_through(np.full(len(order), row), order)
             terms = self._drawn_terms(sign * explanation.contributions[row])
             part = {
                 "class": code,
                 "strongest": [[self.number(j), rounded(values[j])] for j in order.tolist()],
-                "by_step": pack(bins.sums(steps.T).T, bits=8),
                 # Channel by channel, because packing preserves sums of consecutive entries.
                 "contributions": pack(bins.sums(terms).T, bits=8),
                 "offset": rounded(sign * explanation.offset[row]),
                 "intercept": rounded(sign * explanation.intercept[row]),
                 "rest": rounded(values.sum() - values[order].sum()),
             }
+            # A class can have no landmark with a weight.
+            if len(order):
+                steps = sign * explanation.steps_through(np.full(len(order), row), order)
+                part["by_step"] = pack(bins.sums(steps.T).T, bits=8)
             if self.snippets is not None:
                 part["all_snippets"] = rounded(sign * explanation.by_snippet[row].sum())
                 part["snippets"] = self.snippets.strongest(explanation, row, sign)
