@@ -60,16 +60,6 @@ def test_the_similarity_space_shows_all_series_and_landmarks(fitted):
         plot_similarity_space(model, X, y[:2])
 
 
-def test_rings_of_landmarks_have_the_colour_of_their_class(fitted):
-    model, X, y = fitted
-    collections = plot_similarity_space(model, X, y).collections
-    for label, points, rings in zip("abc", collections[0:6:2], collections[1:6:2], strict=True):
-        assert len(points.get_offsets()) == 15
-        own = [c for c in y[model.landmark_indices_] if c == label]
-        assert len(rings.get_offsets()) == len(own)
-        np.testing.assert_array_equal(rings.get_edgecolors()[0][:3], points.get_facecolors()[0][:3])
-
-
 @pytest.mark.parametrize("kind", ["pipeline", "search"])
 def test_searches_and_pipelines_have_a_similarity_space_too(kind, fitted):
     _, X, y = fitted

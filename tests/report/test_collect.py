@@ -36,7 +36,6 @@ def test_summary_has_the_figures_of_the_model(content, model, three):
     assert summary["n_snippets"] is content["snippets"] is None
     accuracy = summary["accuracy"]
     assert accuracy["value"] == model.score(three.X_test, three.y_test)
-    # The exact interval of Clopper and Pearson has 2.5% on either side.
     n, correct = accuracy["n"], accuracy["correct"]
     assert 1 - accuracy["low"] == pytest.approx(clopper_pearson(n - correct, n, 0.025))
     assert accuracy["high"] == pytest.approx(clopper_pearson(correct, n, 0.025))
@@ -79,7 +78,6 @@ def test_parts_are_those_of_the_explanation(kind, data):
             exact = sign * explanation.contributions[row]
             unit = 1.01 * np.abs(exact).max() / 126
             np.testing.assert_allclose(drawn, exact, atol=unit)
-            # Sums over steps are preserved.
             np.testing.assert_allclose(drawn.sum(axis=0), exact.sum(axis=0), atol=unit)
             assert part["offset"] == pytest.approx(sign * explanation.offset[row], rel=1e-3)
             values = sign * explanation.by_landmark[row]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import slts
 from slts.report.explorer import choose_series
-from slts.report.packing import Bins, bin_path, moves, pack, rounded
+from slts.report.packing import Bins, bin_path, moves, pack
 from tests.report.unpacking import path_of, unpack
 
 
@@ -27,11 +27,6 @@ def test_entries_and_sums_of_runs_are_off_by_one_unit_at_most(values, bits):
 def test_a_path_is_unchanged_by_packing(n, m, rng):
     path = slts.align(rng.normal(size=(3, n)), rng.normal(size=(3, m))).path
     assert path_of(moves(path)).tolist() == path.tolist()
-
-
-def test_numbers_have_few_digits():
-    assert rounded(1.23456789) == 1.235
-    assert rounded([[0.0, 1234567.0]], 2) == [[0.0, 1.2e6]]
 
 
 @pytest.mark.parametrize("n", [1, 7, 119, 120, 121, 1000])

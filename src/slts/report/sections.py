@@ -140,24 +140,18 @@ def _confusion_matrix(content: Content) -> str:
 
 
 def _misclassified(content: Content) -> str:
-    explorer, labels = content["explorer"], content["labels"]
-    wrong = [entry for entry in explorer["entries"] if entry["truth"] != entry["predicted"]]
-    rows = [
-        [
-            entry["id"],
-            labels[entry["truth"]],
-            labels[entry["predicted"]],
-            "" if entry["p"] is None else percent(entry["p"][entry["predicted"]], 0),
-        ]
-        for entry in wrong
-    ]
-    n_wrong = explorer["n_wrong"]
-    some = "The" if n_wrong == len(rows) else f"{len(rows):,} of {n_wrong:,}"
-    head, caption = (
-        ["Series", "True class", "Predicted class", "Probability"],
-        "misclassified series",
+    explorer, labels, rows = content["explorer"], content["labels"], []
+    for entry in explorer["entries"]:
+        truth, predicted, p = entry["truth"], entry["predicted"], entry["p"]
+        if truth != predicted:
+            probability = "" if p is None else percent(p[predicted], 0)
+            rows.append([entry["id"], labels[truth], labels[predicted], probability])
+    some = (
+        "The" if explorer["n_wrong"] == len(rows) else f"{len(rows):,} of {explorer['n_wrong']:,}"
     )
-    return table(caption.capitalize(), rows, head, "plain short", f"{some} {caption}.")
+    head = ["Series", "True class", "Predicted class", "Probability"]
+    caption = f"{some} misclassified series."
+    return table("Misclassified series", rows, head, "plain short", caption)
 
 
 def certificate(content: Content) -> str:
