@@ -13,7 +13,6 @@ from slts.plots import (
     plot_contributions,
     plot_goodness,
     plot_landmark_weights,
-    plot_local_metrics,
     plot_metric,
 )
 
@@ -24,23 +23,6 @@ def test_a_metric_is_drawn_with_zero_in_the_middle(fitted):
     np.testing.assert_array_equal(image.get_array(), model.metrics_[1])
     low, high = image.get_clim()
     assert low == -high
-
-
-@pytest.mark.parametrize(("position", "names"), [(1, "changes"), (-1, "changes"), (0, "values")])
-def test_local_metrics_are_drawn_by_bank_and_phase_on_one_scale(local, position, names):
-    model, _, _ = local
-    figure = plot_local_metrics(model, "c", feature_map=position)
-    metrics = model.model_.metrics(position % 2)[2]
-    drawn = [ax for ax in figure.axes if ax.images]
-    assert len(drawn) == 3 * 2
-    assert {ax.images[0].get_clim() for ax in drawn} == {(-abs(metrics).max(), abs(metrics).max())}
-    np.testing.assert_array_equal(drawn[3].images[0].get_array(), metrics[1, 1])
-    assert names in figure.get_suptitle()
-    # Rows of changes are not channels.
-    labels = [text.get_text() for text in drawn[0].get_yticklabels()]
-    assert labels == (["u", "v", "w", "x", "constant"] if names == "values" else [])
-    (one,) = (ax for ax in plot_local_metrics(model, "c", banks=[1]).axes[:1])
-    assert one.get_ylabel() == "landmarks of b"
 
 
 def test_landmark_weights_are_sorted_and_named_by_training_series(fitted):
@@ -108,15 +90,6 @@ def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
     assert below.xaxis.get_major_formatter()(4, 0) == "2"
 
 
-def test_a_series_with_gaps_is_drawn_below_its_map(fitted):
-    model, X, _ = fitted
-    x = X[0].copy()
-    x[:, 3] = np.nan
-    below = plot_contributions(slts.explain(model, x)).figure.axes[1]
-    for line in below.lines[:3]:
-        assert np.isnan(line.get_ydata()).tolist() == (np.arange(9) == 3).tolist()
-
-
 def test_two_classes_have_opposite_maps(fitted):
     _, X, y = fitted
     chosen = np.flatnonzero(y != "c")
@@ -149,39 +122,15 @@ def test_models_of_two_classes_are_drawn_for_both(fitted):
         np.testing.assert_array_equal(image.get_array(), model.metrics_[0])
         ax = plot_landmark_weights(model, label, count=1)
         assert ax.patches[0].get_width() == sign * max(model.coef_[0], key=abs)
-    model = slts.LocalSLTSClassifier(random_state=0, n_phases=1).fit(X, y)
-    for label, sign in (("a", -1), ("b", 1)):
-        figure = plot_local_metrics(model, label)
-        drawn = figure.axes[0].images[0].get_array()
-        np.testing.assert_array_equal(drawn, sign * model.model_.metrics()[0, 0, 0])
 
 
-@pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights, plot_local_metrics])
+@pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights])
 def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
     model, X, y = fitted
     with pytest.raises(ValueError, match="'label'"):
         plot(model, "z")
     with pytest.raises(TypeError, match="OneNNClassifier"):
         plot(slts.OneNNClassifier().fit(X, y), "a")
-
-
-def test_one_metric_per_class_has_no_banks(fitted):
-    with pytest.raises(TypeError, match="plot_metric"):
-        plot_local_metrics(fitted[0], "a")
-
-
-def test_weights_of_a_similarity_svc_are_drawn(fitted):
-    _, X, y = fitted
-    ax = plot_landmark_weights(slts.SimilaritySVC(calibration_cv=None).fit(X, y), "a", count=5)
-    assert len(ax.patches) == 5
-    assert "of 45 landmarks" in ax.get_title()
-
-
-def test_given_axes_are_used(fitted):
-    from matplotlib import pyplot
-
-    _, axes = pyplot.subplots(1, 2)
-    assert plot_metric(fitted[0], "a", ax=axes[1]) is axes[1]
 
 
 def test_accuracy_has_a_line_per_method_and_shaded_intervals():

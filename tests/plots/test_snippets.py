@@ -94,14 +94,6 @@ def test_what_is_for_one_of_two_classes_is_against_the_other(waves):
         np.testing.assert_allclose(shades, -negative)
 
 
-def test_a_given_figure_is_used(waves):
-    from matplotlib import pyplot
-
-    figure = pyplot.figure()
-    assert plot_snippets(waves[0], "flat", count=1, figure=figure) is figure
-    assert len(figure.subfigs) == 2
-
-
 def test_unknown_classes_and_models_without_snippets_raise_an_error(waves, fitted):
     with pytest.raises(ValueError, match="'label'"):
         plot_snippets(waves[0], "z")

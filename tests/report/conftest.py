@@ -106,18 +106,22 @@ def nasty():
 
 
 @pytest.fixture(scope="session")
-def page_file(tmp_path_factory):
-    target = tmp_path_factory.mktemp("report") / "report.html"
-    data = DATA["three"]
-    return write_report(fitted("slts"), target, X=data.X_test, y=data.y_test)
+def write(tmp_path_factory):
+    """Write a report, and return its file."""
+    return lambda **arguments: write_report(
+        path=tmp_path_factory.mktemp("report") / "report.html", **arguments
+    )
 
 
 @pytest.fixture(scope="session")
-def local_file(tmp_path_factory):
+def page_file(write):
+    return write(model=fitted("slts"), X=DATA["three"].X_test, y=DATA["three"].y_test)
+
+
+@pytest.fixture(scope="session")
+def local_file(write):
     """The report of a model with snippets."""
-    target = tmp_path_factory.mktemp("local") / "report.html"
-    data = DATA["three"]
-    return write_report(fitted("local"), target, X=data.X_test, y=data.y_test)
+    return write(model=fitted("local"), X=DATA["three"].X_test, y=DATA["three"].y_test)
 
 
 @pytest.fixture(scope="session")
@@ -139,35 +143,24 @@ def recorded():
 
 
 @pytest.fixture(scope="session")
-def recorded_file(recorded, tmp_path_factory):
-    return write_report(path=tmp_path_factory.mktemp("recorded") / "report.html", **recorded)
+def recorded_file(recorded, write):
+    return write(**recorded)
 
 
 @pytest.fixture(scope="session")
-def nasty_file(nasty, tmp_path_factory):
-    return write_report(path=tmp_path_factory.mktemp("nasty") / "report.html", **nasty)
-
-
-def find_chromium():
-    """The browser's program: SLTS_CHROMIUM, or a program with a usual name."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("SLTS_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+def nasty_file(nasty, write):
+    return write(**nasty)
 
 
 @pytest.fixture(scope="session")
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = find_chromium()
+    names = ("chromium", "chromium-browser", "google-chrome")
+    usual = next(filter(None, map(shutil.which, names)), None)
+    program = os.environ.get("SLTS_CHROMIUM", usual)
     if program is None or not Path(program).exists():
         pytest.skip("no browser: install chromium, or set SLTS_CHROMIUM to the path of one")
-    options = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    options += [
-        "--no-first-run",
-        "--disable-quic",
-        "--disable-gpu",
-        "--no-sandbox",
-        "--renderer-process-limit=1",
-    ]
+    options = ["--disable-background-networking", "--disable-gpu", "--no-sandbox"]
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=options)
         yield started

@@ -7,19 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 import slts
 from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson, group_accuracy_interval
 from slts.report import collect, packing, render
-from slts.report.card import model_fingerprint
-from slts.report.collect import MOST_CHANNELS
-from slts.report.explorer import Explorer, Limits, choose_series, points_to_show
-from slts.report.predictions import predict_series
-from slts.report.references import drawing_of, references_of
+from slts.report.references import MOST_CHANNELS
 from tests.report.conftest import DATA, KINDS, Data, fitted
-from tests.report.unpacking import unpack, unpack_path
+from tests.report.unpacking import path_of, unpack
 
 
 @pytest.mark.slow
@@ -27,24 +24,21 @@ from tests.report.unpacking import unpack, unpack_path
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_model_has_content_that_json_can_hold(kind, data):
     X, y = DATA[data].X_test, DATA[data].y_test
-    for given in ((X, y), (X, None), (None, None)):
-        found = collect(fitted(kind, data), *given)
-        assert json.loads(json.dumps(found, allow_nan=False)) == found
+    for arguments in ((X, y), (X, None), (None, None)):
+        content = collect(fitted(kind, data), *arguments)
+        assert json.loads(json.dumps(content, allow_nan=False)) == content
 
 
 def test_summary_has_the_figures_of_the_model(content, model, three):
-    summary, own = content["summary"], slts.summarize(model)
-    assert summary["n_numbers"] == own.n_numbers
-    assert summary["n_references"] == len(own.landmark_indices)
-    assert (summary["n_series"], summary["n_classes"]) == (len(three.X_test), 3)
+    summary, expected = content["summary"], slts.summarize(model)
+    assert summary["n_numbers"] == expected.n_numbers
+    assert summary["n_references"] == len(expected.landmark_indices)
+    assert summary["n_snippets"] is content["snippets"] is None
     accuracy = summary["accuracy"]
     assert accuracy["value"] == model.score(three.X_test, three.y_test)
-    # The exact interval of Clopper and Pearson has 2.5% on either side.
-    errors = accuracy["n"] - accuracy["correct"]
-    assert 1 - accuracy["low"] == pytest.approx(clopper_pearson(errors, accuracy["n"], 0.025))
-    assert accuracy["high"] == pytest.approx(
-        clopper_pearson(accuracy["correct"], accuracy["n"], 0.025)
-    )
+    n, correct = accuracy["n"], accuracy["correct"]
+    assert 1 - accuracy["low"] == pytest.approx(clopper_pearson(n - correct, n, 0.025))
+    assert accuracy["high"] == pytest.approx(clopper_pearson(correct, n, 0.025))
 
 
 def test_confusion_counts_every_series_once(content, model, three):
@@ -52,8 +46,8 @@ def test_confusion_counts_every_series_once(content, model, three):
     predicted = model.predict(three.X_test)
     assert counts.sum(axis=1).tolist() == [10, 10, 10]
     assert counts.sum(axis=0).tolist() == [int((predicted == c).sum()) for c in model.classes_]
+    assert content["predicted"] == counts.sum(axis=0).tolist()
     assert counts.trace() == content["summary"]["accuracy"]["correct"]
-    assert content["data"]["correct"] == counts.diagonal().tolist()
     pairs = Counter(zip(three.y_test, predicted, strict=True))
     confused = {(p["truth"], p["predicted"]): p["count"] for p in content["confusion"]["confused"]}
     assert confused == {pair: n for pair, n in pairs.items() if pair[0] != pair[1]} != {}
@@ -68,182 +62,87 @@ def test_scores_and_probabilities_are_those_of_the_model(content, model, three):
         assert model.classes_[entry["predicted"]] == labels[i]
 
 
+@pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kind", ["slts", "slts, constant channel", "bbs", "svc", "local"])
-def test_maps_are_the_exact_contributions(kind, three):
-    found = collect(fitted(kind), three.X_test[:4], three.y_test[:4])["explorer"]
-    maps = unpack(found["contributions"])
-    for entry in found["entries"]:
-        explanation = slts.explain(fitted(kind), three.X_test[entry["index"]])
-        for slot, c in enumerate(entry["classes"]):
-            drawn = maps[entry["contributions"] + slot].reshape(4, entry["bins"]).T
-            exact = explanation.contributions[c]
-            unit = np.abs(exact).max() / 126
-            np.testing.assert_allclose(drawn, exact, atol=1.01 * unit)
-            # Sums over steps are preserved.
-            np.testing.assert_allclose(drawn.sum(axis=0), exact.sum(axis=0), atol=1.01 * unit)
-            assert entry["offset"][slot] == pytest.approx(explanation.offset[c], rel=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["slts", "local"])
-def test_strongest_landmarks_are_those_of_the_explanation(kind, three):
-    content = collect(fitted(kind), three.X_test[:4], three.y_test[:4])
-    found, references = content["explorer"], content["references"]
-    for entry, terms in zip(found["entries"], unpack(found["by_step"]), strict=True):
-        explanation = slts.explain(fitted(kind), three.X_test[entry["index"]])
-        by_step = iter(terms.reshape(-1, entry["bins"]))
-        for slot, chosen in enumerate(entry["strongest"]):
-            values = explanation.by_landmark[slot]
-            largest = np.sort(np.abs(values))[::-1][: len(chosen)]
-            np.testing.assert_allclose([abs(v) for _, v in chosen], largest, rtol=1e-3)
-            short = entry["snippets"][slot] if kind == "local" else 0
-            total = sum(v for _, v in chosen) + entry["rest"][slot] + short
-            total += explanation.intercept[slot]
-            assert total == pytest.approx(explanation.decision[slot], rel=1e-2, abs=1e-3)
-            for j, value in chosen:
-                position = explanation.landmark_indices.tolist().index(references["index"][j])
-                assert value == pytest.approx(values[position], rel=1e-3)
-                path = explanation.alignments[position].path
-                assert unpack_path(entry["paths"][str(j)]).tolist() == path.tolist()
+def test_parts_are_those_of_the_explanation(kind, data):
+    model, X = fitted(kind, data), DATA[data].X_test[:4]
+    content = collect(model, X, DATA[data].y_test[:4])
+    items = content["references"]["items"]
+    for entry in content["explorer"]["entries"]:
+        explanation = slts.explain(model, X[entry["index"]])
+        positions = {index: k for k, index in enumerate(explanation.landmark_indices.tolist())}
+        assert [part["class"] for part in entry["parts"]] == list(range(len(model.classes_)))
+        for part in entry["parts"]:
+            row, sign = explanation.for_class(model.classes_[part["class"]])
+            drawn = unpack(part["contributions"]).reshape(4, entry["bins"]).T
+            exact = sign * explanation.contributions[row]
+            unit = 1.01 * np.abs(exact).max() / 126
+            np.testing.assert_allclose(drawn, exact, atol=unit)
+            np.testing.assert_allclose(drawn.sum(axis=0), exact.sum(axis=0), atol=unit)
+            assert part["offset"] == pytest.approx(sign * explanation.offset[row], rel=1e-3)
+            values = sign * explanation.by_landmark[row]
+            largest = np.sort(np.abs(values))[::-1][: len(part["strongest"])]
+            sizes = [abs(value) for _, value in part["strongest"]]
+            np.testing.assert_allclose(sizes, largest, rtol=1e-3)
+            total = sum(value for _, value in part["strongest"]) + part["rest"]
+            total += part["intercept"] + part.get("all_snippets", 0.0)
+            assert total == pytest.approx(entry["scores"][part["class"]], rel=1e-2, abs=1e-3)
+            by_step = unpack(part["by_step"]).reshape(-1, entry["bins"])
+            for (j, value), terms in zip(part["strongest"], by_step, strict=True):
+                k = positions[items[j]["index"]]
+                assert value == pytest.approx(values[k], rel=1e-3)
+                path = path_of(entry["paths"][str(j)])
+                assert path.tolist() == explanation.alignment(k).path.tolist()
                 # Lines show the contributions of the first feature map.
-                exact = explanation.of_landmark(position, feature_map=0)[slot].sum(axis=1)
-                np.testing.assert_allclose(next(by_step), exact, atol=np.abs(terms).max() / 60)
-
-
-def test_two_classes_have_opposite_contributions(two):
-    found = collect(fitted("slts", "two"), two.X_test, two.y_test)
-    maps = unpack(found["explorer"]["contributions"])
-    for entry in found["explorer"]["entries"]:
-        first, second = maps[entry["contributions"]], maps[entry["contributions"] + 1]
-        np.testing.assert_allclose(first, -second, atol=np.abs(second).max() / 60)
-        assert entry["scores"][0] == -entry["scores"][1]
-    assert found["model"]["decision_classes"] == [1]
+                exact = sign * explanation.of_landmark(k, feature_map=0)[row].sum(axis=1)
+                np.testing.assert_allclose(terms, exact, atol=np.abs(by_step).max() / 60)
 
 
 def test_importance_is_that_of_summarize(content, model, three):
-    importance = slts.summarize(model, three.X_test).channel_importance
-    share = importance / importance.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(content["importance"]["channels"], share, rtol=1e-3)
-    for found, metric in zip(content["importance"]["metrics"], model.metrics_, strict=True):
-        np.testing.assert_allclose(found["values"], metric, rtol=5e-3)
+    for report, X in ((content, three.X_test), (collect(model), None)):
+        importance = slts.summarize(model, X).channel_importance
+        share = importance / importance.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(report["importance"]["channels"], share, rtol=1e-3)
+    for drawn, metric in zip(content["importance"]["metrics"], model.metrics_, strict=True):
+        np.testing.assert_allclose(drawn["values"], metric, rtol=5e-3)
 
 
 def test_landmarks_are_drawn_largest_share_first(content, model):
-    references = content["references"]
-    rows = unpack(references["rows"])
-    for decision, row in enumerate(references["gallery"]):
+    items = content["references"]["items"]
+    for decision, row in enumerate(content["references"]["gallery"]):
         weights = model.coef_[decision] / np.abs(model.coef_[decision]).sum()
         assert row["used"] == np.count_nonzero(weights)
-        places = [
-            model.landmark_indices_.tolist().index(references["index"][j]) for j in row["shown"]
-        ]
+        places = [model.landmark_indices_.tolist().index(items[j]["index"]) for j in row["shown"]]
         np.testing.assert_allclose(row["effect"], weights[places], rtol=5e-3)
         assert np.all(np.diff(np.abs(row["effect"])) <= 0)
-        j = row["shown"][0]
-        drawn = rows[j].reshape(references["length"][j], -1)
+        item = items[row["shown"][0]]
+        drawn = unpack(item["rows"]).reshape(item["length"], -1)
         mapped = model.model_.aligned[0].rows(model.landmarks_[[places[0]]]).values
         np.testing.assert_allclose(drawn, mapped, atol=1e-4)
 
 
-def test_certificate_is_that_of_certify(content, model, three):
-    own = slts.certify(model, three.X_test, three.y_test).headline
-    found = content["certificate"]
-    assert found["certified"]
-    assert found["bounds"][0]["value"] == pytest.approx(own.value, rel=1e-5)
-    assert found["bounds"][0]["sentence"] == own.sentence
-
-
-def test_groups_are_the_independent_draws(model, three):
-    groups = np.arange(len(three.X_test)) // 3
-    found = collect(model, three.X_test, three.y_test, groups=groups)
-    own = slts.certify(model, three.X_test, three.y_test, groups=groups)
-    assert found["certificate"]["bounds"][0]["sentence"] == own.headline.sentence
-    right = model.predict(three.X_test) == three.y_test
-    low, high = group_accuracy_interval(right.reshape(-1, 3).mean(), 10)
-    assert (found["summary"]["accuracy"]["low"], found["summary"]["accuracy"]["high"]) == (
-        low,
-        high,
-    )
-    assert "for the mean of a new group, from 10 groups" in render(found)
-
-
-def test_nothing_is_certified_on_training_series(model, three):
-    found = collect(model, three.X, three.y)["certificate"]
-    assert not found["certified"]
-    assert "copy of a training series" in found["reason"]
-
-
-def test_labels_unknown_to_the_model_count_as_errors(model, three):
-    y = three.y_test.astype(object)
-    y[:2] = "south"
-    found = collect(model, three.X_test, y)
-    assert found["labels"] == ["east", "north", "west", "south"]
-    assert sum(found["confusion"]["counts"][3]) == 2
-    assert found["explorer"]["n_wrong"] >= 2
-    assert "south" in found["certificate"]["reason"]
-
-
-def test_without_data_the_report_describes_the_model(model):
-    found = collect(model)
-    for part in ("explorer", "space", "data", "confusion"):
-        assert found[part] is None
-    assert found["summary"]["accuracy"] is None
-    assert found["references"]["gallery"]
-    assert not found["certificate"]["certified"]
-    own = slts.summarize(model).channel_importance
-    shares = own / own.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found["importance"]["channels"], shares, rtol=1e-3)
-
-
-def test_neighbours_are_the_nearest_of_their_class(three):
-    model = fitted("1nn")
-    found = collect(model, three.X_test[:5], three.y_test[:5])
-    nearness = slts.similarity(three.X_test[:5], three.X)
-    for entry in found["explorer"]["entries"]:
-        for c, chosen in enumerate(entry["strongest"]):
-            own = nearness[entry["index"], three.y == model.classes_[c]]
-            assert chosen[0][1] == pytest.approx(own.max(), rel=1e-3)
-            assert all(found["references"]["class"][j] == c for j, _ in chosen)
-    assert not found["explorer"]["has_contributions"]
-    assert found["importance"]["channels"] is None
-
-
-@pytest.mark.parametrize("kind", ["1nn", "ldmlt"])
-def test_neighbours_have_their_positions_in_the_training_series(kind, three):
-    model = fitted(kind)
-    found = collect(model, three.X_test[:5], three.y_test[:5])["references"]
-    drawn = unpack(found["rows"])
-    for index, rows, length in zip(found["index"], drawn, found["length"], strict=True):
-        expected = model.model_.row_map(three.X[index : index + 1]).values
-        np.testing.assert_allclose(rows.reshape(length, -1), expected, atol=1e-4)
-
-
-def test_a_metric_of_all_classes_is_drawn_once():
-    (found,) = collect(fitted("ldmlt"))["importance"]["metrics"]
-    assert found["decision"] is None
-    np.testing.assert_allclose(found["values"], fitted("ldmlt").metric_, rtol=5e-3)
-
-
-def test_local_metrics_are_drawn_by_part_of_the_landmarks(three):
-    found = collect(fitted("local"))["importance"]
-    assert [m["part"] for m in found["metrics"]] == 3 * ["phase 1 of 2", "phase 2 of 2"]
-    assert found["metric_map"] == "values"
-    assert found["metric_channels"] == [*three.X.channel_names, "constant"]
-    metrics = fitted("local").model_.metrics()[0, 0]
-    for drawn, metric in zip(found["metrics"][:2], metrics, strict=True):
-        np.testing.assert_allclose(drawn["values"], metric, rtol=5e-3)
-    assert [name for name, _ in found["feature_maps"]] == ["values", "changes", "snippets"]
-    assert sum(share for _, share in found["feature_maps"]) == pytest.approx(1, abs=1e-3)
+@pytest.mark.parametrize("n_empty", [1, 3])
+def test_a_class_without_landmarks_has_an_offset_only(n_empty, model, three):
+    landmarks, bare = model.model_.aligned[0], copy.copy(model)
+    weights = landmarks.weights * (np.arange(3) >= n_empty)[:, np.newaxis]
+    bare.model_ = replace(model.model_, maps=(replace(landmarks, weights=weights),))
+    content = collect(bare, three.X_test[:4], three.y_test[:4])
+    assert "h-landmarks" in render(content)
+    assert [row["used"] > 0 for row in content["references"]["gallery"]].count(False) == n_empty
+    for entry in content["explorer"]["entries"]:
+        assert entry["parts"][0]["strongest"] == []
+        assert entry["parts"][0]["offset"] == pytest.approx(entry["scores"][0], rel=1e-3)
 
 
 def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(three):
     model = fitted("local")
-    found = collect(model, three.X_test, three.y_test)["references"]
-    assert not found["weighted"]
+    references = collect(model, three.X_test, three.y_test)["references"]
+    assert not references["weighted"]
     terms = model.transform(three.X_test).reshape(len(three.X_test), 3, -1)
     terms = terms[:, :, : len(model.landmarks_)]
     effect = np.abs(terms - terms.mean(axis=0)).mean(axis=0)
-    for c, row in enumerate(found["gallery"]):
-        indices = [found["index"][j] for j in row["shown"]]
+    for c, row in enumerate(references["gallery"]):
+        indices = [references["items"][j]["index"] for j in row["shown"]]
         assert len(indices) == min(4, row["used"])
         assert set(three.y[indices]) == {model.classes_[row["class"]]} == {model.classes_[c]}
         places = [model.landmark_indices_.tolist().index(index) for index in indices]
@@ -251,42 +150,119 @@ def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(th
         assert np.all(np.diff(row["effect"]) <= 0)
 
 
-def test_offset_cells_landmarks_and_snippets_add_up():
-    for kind in ("slts", "svc", "local"):
-        content = collect(fitted(kind), DATA["three"].X_test[:4], DATA["three"].y_test[:4])
-        for entry in content["explorer"]["entries"]:
-            for slot, c in enumerate(entry["classes"]):
-                parts = [value for _, value in entry["strongest"][slot]]
-                parts += [entry["rest"][slot], entry["intercept"][slot]]
-                parts.append(entry["snippets"][slot] if kind == "local" else 0.0)
-                assert sum(parts) == pytest.approx(entry["scores"][c], rel=1e-2, abs=1e-3)
+def test_certificate_and_interval_are_those_of_certify(content, model, three):
+    groups = np.arange(len(three.X_test)) // 3
+    grouped = collect(model, three.X_test, three.y_test, groups=groups)
+    for report, of_series in ((content, None), (grouped, groups)):
+        bound = slts.certify(model, three.X_test, three.y_test, groups=of_series).headline
+        assert report["certificate"]["value"] == pytest.approx(bound.value, rel=1e-5)
+        assert report["certificate"]["sentence"] == bound.sentence
+        assert report["certificate"]["unchecked"] == list(bound.unchecked)
+    right = model.predict(three.X_test) == three.y_test
+    accuracy = grouped["summary"]["accuracy"]
+    interval = group_accuracy_interval(right.reshape(-1, 3).mean(), 10)
+    assert (accuracy["low"], accuracy["high"]) == interval
+    assert "for the mean of a new group, from 10 groups" in render(grouped)
+
+
+def test_sets_are_those_of_prediction_sets(content, model, three):
+    predictor = slts.prediction_sets(model)
+    sets, parts = predictor.predict(three.X_test, 0.05), content["sets"]
+    sizes = [int(np.sum(which)) for which in (sets.sizes == 0, sets.sizes == 1, sets.sizes > 1)]
+    assert (parts["alpha"], parts["sizes"]) == (0.05, sizes)
+    assert parts["covered"] == pytest.approx(sets.contains(three.y_test).mean())
+    assert parts["guarantee"] == predictor.guarantee
+    for entry in content["explorer"]["entries"]:
+        assert entry["set"] == np.flatnonzero(sets.members[entry["index"]]).tolist()
+    unknown = np.full(len(three.y_test), "zebra")
+    assert collect(model, three.X_test)["sets"]["covered"] is None
+    assert collect(model, three.X_test, unknown)["sets"]["covered"] == 0.0
+    bare = collect(fitted("slts, no probabilities"), three.X_test)
+    assert bare["sets"] is None
+    assert "set" not in bare["explorer"]["entries"][0]
+
+
+@pytest.mark.parametrize("kind", ["slts", "local", "1nn", "pipeline"])
+def test_copies_of_training_series_are_counted_and_not_certified(kind, three):
+    content = collect(fitted(kind), three.X, three.y)
+    assert content["summary"]["n_seen"] == len(three.X)
+    assert "copy of a training series" in content["certificate"]["reason"]
+    assert collect(fitted(kind), three.X_test[:5])["summary"]["n_seen"] == 0
+
+
+def test_labels_unknown_to_the_model_count_as_errors(model, three):
+    y = three.y_test.astype(object)
+    y[:2] = "south"
+    content = collect(model, three.X_test, y)
+    assert content["labels"] == ["east", "north", "west", "south"]
+    assert sum(content["confusion"]["counts"][3]) == 2
+    assert content["explorer"]["n_wrong"] >= 2
+    assert "south" in content["certificate"]["reason"]
+    assert "no series" not in render(content)
+
+
+def test_without_data_the_report_describes_the_model(model):
+    content = collect(model)
+    for part in ("explorer", "space", "predicted", "confusion", "sets"):
+        assert content[part] is None
+    assert content["summary"]["accuracy"] is None
+    assert content["references"]["gallery"]
+    assert content["certificate"] == {"certified": False, "reason": "This report has no series."}
+
+
+@pytest.mark.parametrize("kind", ["1nn", "ldmlt"])
+def test_neighbours_are_the_nearest_of_their_class(kind, three):
+    model = fitted(kind)
+    content = collect(model, three.X_test[:5], three.y_test[:5])
+    items, nearness = content["references"]["items"], model.nearness(three.X_test[:5])
+    for entry in content["explorer"]["entries"]:
+        for part in entry["parts"]:
+            of_class = nearness[entry["index"], model.training_codes_ == part["class"]]
+            assert part["strongest"][0][1] == pytest.approx(of_class.max(), rel=1e-3)
+            assert all(items[j]["class"] == part["class"] for j, _ in part["strongest"])
+            for j, _ in part["strongest"]:
+                end = [entry["bins"] - 1, items[j]["length"] - 1]
+                assert path_of(entry["paths"][str(j)])[-1].tolist() == end
+    for item in items:
+        expected = model.model_.row_map(three.X[item["index"] : item["index"] + 1]).values
+        drawn = unpack(item["rows"]).reshape(item["length"], -1)
+        np.testing.assert_allclose(drawn, expected, atol=1e-4)
+    assert content["importance"] is None
+
+
+def test_the_last_step_of_a_pipeline_is_described(three):
+    pipeline, last = (collect(fitted(kind), three.X_test[:5]) for kind in ("pipeline", "1nn"))
+    assert pipeline["model"]["name"] == "Pipeline"
+    assert pipeline["explorer"] == last["explorer"]
+
+
+def test_local_metrics_are_drawn_by_phase_of_the_landmarks(three):
+    importance = collect(fitted("local"))["importance"]
+    assert [m["part"] for m in importance["metrics"]] == 3 * ["phase 1 of 2", "phase 2 of 2"]
+    assert importance["metric_map"] == "values"
+    assert importance["metric_channels"] == [*three.X.channel_names, "constant"]
+    metrics = fitted("local").model_.metrics()[0, 0]
+    for drawn, metric in zip(importance["metrics"][:2], metrics, strict=True):
+        np.testing.assert_allclose(drawn["values"], metric, rtol=5e-3)
+    assert [name for name, _ in importance["feature_maps"]] == ["values", "changes", "snippets"]
+    assert sum(share for _, share in importance["feature_maps"]) == pytest.approx(1, abs=1e-3)
 
 
 def test_series_landmarks_and_snippets_have_the_names_and_times_of_the_user(recorded):
-    found = collect(**recorded)
-    model, X = recorded["model"], recorded["X"]
-    references = found["references"]
-    for entry in found["explorer"]["entries"]:
+    content, model = collect(**recorded), recorded["model"]
+    for entry in content["explorer"]["entries"]:
         assert entry["id"] == f"recording {500 + entry['index']}"
-        assert entry["clock"] == {"start": 10.0, "span": pytest.approx((entry["length"] - 1) / 50)}
-    assert len(found["explorer"]["times"]["sizes"]) == len(X)
-    for index, name, c in zip(
-        references["index"], references["name"], references["class"], strict=True
-    ):
-        assert name == f"recording {index}"
-        assert f"{model.classes_[c]}, {name}" == model.series_name(index)
-    assert all(clock["start"] == 10.0 for clock in references["clock"])
-    assert all(" of recording " in text for text in found["snippets"]["text"])
-    assert found["space"]["landmark_labels"] == [
-        model.series_class(index) for index in model.landmark_indices_
-    ]
-
-
-def test_training_series_are_counted(three):
-    for kind in ("slts", "local", "1nn", "pipeline"):
-        model = fitted(kind)
-        assert collect(model, three.X, three.y)["summary"]["n_seen"] == len(three.X)
-        assert collect(model, three.X_test)["summary"]["n_seen"] == 0
+        span = (entry["length"] - 1) / 50
+        assert (entry["clock"]["start"], entry["clock"]["span"]) == (10.0, pytest.approx(span))
+        assert len(unpack(entry["clock"]["passed"])) == entry["bins"] + 1
+    for item in content["references"]["items"]:
+        assert item["name"] == f"recording {item['index']}"
+        name = f"{model.classes_[item['class']]}, {item['name']}"
+        assert name == model.series_name(item["index"])
+        assert item["clock"]["start"] == 10.0
+    assert all(" of recording " in item["text"] for item in content["snippets"]["items"])
+    classes = list(map(model.series_class, model.landmark_indices_.tolist()))
+    assert content["space"]["landmark_labels"] == classes
 
 
 def test_the_strongest_snippets_are_those_of_summarize(three):
@@ -297,109 +273,81 @@ def test_the_strongest_snippets_are_those_of_summarize(three):
         for batch in (three.X, three.X_test)
     )
     model = slts.LocalSLTSClassifier(6, n_snippets=100, random_state=0).fit(X, three.y)
-    found = collect(model, X_test, three.y_test)["snippets"]
-    weights = slts.summarize(model).snippet_effect
-    values = by_picture(found["values"], found["channels"])
-    for sides, row in zip(found["gallery"], weights, strict=True):
-        for name, sign in (("for", 1), ("against", -1)):
-            order = np.argsort(-sign * row, kind="stable")[:3].tolist()
-            assert len(sides[name]) == 3
-            for item, k in zip(sides[name], order, strict=True):
-                j = item["snippet"]
-                assert item["weight"] == pytest.approx(row[k], rel=1e-3)
-                assert found["position"][j] == k
-                assert found["text"][j] == model.snippets_.describe(k, three.X.channel_names)
-                kind = model.snippets_.shape_only[k], model.snippets_.by_strength[k]
-                words = {(False, False): "values", (True, False): "shape only"}
-                assert found["compared"][j] == words.get(kind, "by strength")
-                drawn = model.snippets_.prominent_rows(k, 3)
-                assert found["channels"][j] == model.snippets_.channels_of(k)[drawn].tolist()
-                exact = model.snippets_.values_of(k)[drawn]
-                for own, low, expected in zip(values[j], found["lowest"][j], exact, strict=True):
-                    unit = np.ptp(expected) / 3e4 + 1e-6 * abs(low)
-                    np.testing.assert_allclose(low + own, expected, atol=unit)
-
-
-def by_picture(packed, channels):
-    """Rows of every picture, which are packed one by one."""
-    rows = iter(unpack(packed))
-    return [[next(rows) for _ in own] for own in channels]
-
-
-def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
-    model = fitted("local")
-    ids = [f"test {i}" for i in range(len(three.X_test))]
-    given = collect(model, three.X_test, three.y_test, ids=ids)["snippets"]
-    alone = collect(model)["snippets"]
-    for found, batch, names in (
-        (given, three.X_test, ids),
-        (alone, model.landmarks_, [f"training series {k}" for k in model.landmark_indices_]),
+    content = collect(model, X_test, three.y_test)["snippets"]
+    for sides, weights in zip(
+        content["gallery"], slts.summarize(model).snippet_effect, strict=True
     ):
-        added = unpack(found["example_added"])
-        parts = np.array([slts.explain(model, x).by_snippet for x in batch])
-        items = [
-            (decision, sign, item)
-            for decision, sides in enumerate(found["gallery"])
-            for name, sign in (("for", 1), ("against", -1))
-            for item in sides[name]
-        ]
-        channels = [found["channels"][item["snippet"]] for _, _, item in items]
-        rows = by_picture(found["example_rows"], channels)
-        for place, (decision, sign, item) in enumerate(items):
-            k, example = found["position"][item["snippet"]], item["example"]
-            best = int(np.argmax(sign * parts[:, decision, k]))
-            assert example["id"] == names[best]
-            assert example["adds"] == pytest.approx(parts[best, decision, k], rel=1e-3)
-            assert added[place].sum() == pytest.approx(parts[best, decision, k], rel=0.1)
-            exact = batch[best][channels[place]]
-            lowest = exact.min(axis=1)
-            if found["compared"][item["snippet"]] == "values":
-                lowest = found["lowest"][item["snippet"]]
-            for own, low, expected in zip(rows[place], lowest, exact, strict=True):
-                unit = np.abs(expected - low).max() / 3e4 + 1e-6 * abs(low)
-                np.testing.assert_allclose(low + own, expected, atol=unit)
-            # The closest occurrence meets as many thresholds as any.
-            met = slts.explain(model, batch[best]).occurrences(k)
-            assert met[example["centre"]] == met.max()
-    assert (given["of_training"], alone["of_training"]) == (False, True)
+        for name, sign in (("for", 1), ("against", -1)):
+            order = np.argsort(-sign * weights, kind="stable")[:3].tolist()
+            for shown, k in zip(sides[name], order, strict=True):
+                item = content["items"][shown["snippet"]]
+                assert item["position"] == k
+                assert shown["weight"] == pytest.approx(weights[k], rel=1e-3)
+                assert item["text"] == model.describe_snippet(k)
+                assert item["compared"] == model.snippets_.compared(k)
+                rows = model.snippets_.prominent_rows(k, 3)
+                assert item["channels"] == model.snippets_.channels_of(k)[rows].tolist()
+                assert_rows(item["rows"], item["lowest"], model.snippets_.values_of(k)[rows])
+
+
+def assert_rows(packed, lowest, expected):
+    """Assert that packed rows above their lowest value are those that are expected."""
+    for row, low, values in zip(packed, lowest, expected, strict=True):
+        unit = np.abs(values - low).max() / 3e4 + 1e-6 * abs(low)
+        np.testing.assert_allclose(low + unpack(row), values, atol=unit)
+
+
+@pytest.mark.parametrize("with_series", [True, False])
+def test_examples_are_the_series_in_which_a_snippet_adds_most(with_series, three):
+    model = fitted("local")
+    batch, names = three.X_test, [f"test {i}" for i in range(len(three.X_test))]
+    content = collect(model, batch, three.y_test, ids=names)["snippets"]
+    if not with_series:
+        content, batch = collect(model)["snippets"], model.landmarks_
+        names = [f"training series {k}" for k in model.landmark_indices_]
+    parts = np.array([slts.explain(model, x).by_snippet for x in batch])
+    for decision, sides in enumerate(content["gallery"]):
+        for name, sign in (("for", 1), ("against", -1)):
+            for shown in sides[name]:
+                item, example = content["items"][shown["snippet"]], shown["example"]
+                k = item["position"]
+                best = int(np.argmax(sign * parts[:, decision, k]))
+                assert example["id"] == names[best]
+                assert example["adds"] == pytest.approx(parts[best, decision, k], rel=1e-3)
+                assert unpack(example["added"]).sum() == pytest.approx(example["adds"], rel=0.1)
+                exact = batch[best][item["channels"]]
+                by_value = item["compared"] == "values"
+                assert_rows(example["rows"], item["lowest"] if by_value else exact.min(1), exact)
+                # The closest occurrence meets as many thresholds as any.
+                met = slts.explain(model, batch[best]).occurrences(k)
+                assert met[example["centre"]] == met.max()
 
 
 @pytest.mark.parametrize("data", DATA)
-def test_snippets_at_a_step_are_those_that_occur_there(data):
+def test_snippets_of_a_series_are_those_with_the_largest_contributions(data):
     model, X = fitted("local", data), DATA[data].X_test[:4]
     content = collect(model, X, DATA[data].y_test[:4])
-    found, snippets = content["explorer"], content["snippets"]
-    packed, snippet_map = found["occurring"], model.snippets_
-    for place, entry in enumerate(found["entries"]):
+    for entry in content["explorer"]["entries"]:
         explanation = slts.explain(model, X[entry["index"]])
-        n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
-        met = np.array([explanation.occurrences(k) for k in range(len(model.snippets_))])
-        counts, strongest = (unpack(packed[key])[place] for key in ("counts", "strongest"))
-        values, totals = (unpack(packed[key])[place] for key in ("values", "totals"))
-        assert counts.tolist() == (met > 0).sum(axis=0).tolist()
-        for slot, c in enumerate(entry["classes"]):
-            position, sign = explanation.for_class(model.classes_[c])
-            weights = sign * snippet_map.step_weights(n, model.snippet_coef_)[:, :, position]
-            added = np.take_along_axis(weights, met, axis=1)
-            unit = np.abs(totals).max() / 126
-            np.testing.assert_allclose(totals.reshape(shape)[slot], added.sum(axis=0), atol=unit)
-            exact = sign * explanation.by_snippet[position].sum()
-            assert entry["snippets"][slot] == pytest.approx(exact, rel=1e-3, abs=1e-9)
-            largest = np.sort(np.abs(np.where(met > 0, added, 0.0)), axis=0)[::-1][:3].T
-            drawn = values.reshape(*shape, 3)[slot]
-            np.testing.assert_allclose(np.abs(drawn), largest, atol=np.abs(values).max() / 100)
-            for i, named in enumerate(strongest.reshape(*shape, 3)[slot]):
-                for j, value in zip(named, drawn[i], strict=True):
-                    k = snippets["position"][j]
-                    assert value == pytest.approx(added[k, i], abs=np.abs(values).max() / 100)
+        for part in entry["parts"]:
+            label = model.classes_[part["class"]]
+            row, sign = explanation.for_class(label)
+            added = sign * explanation.by_snippet[row]
+            assert part["all_snippets"] == pytest.approx(added.sum(), rel=1e-3, abs=1e-9)
+            positions = [
+                content["snippets"]["items"][j]["position"] for j, _, _ in part["snippets"]
+            ]
+            assert positions == explanation.strongest_snippets(3, label).tolist()
+            for k, (_, value, step) in zip(positions, part["snippets"], strict=True):
+                assert value == pytest.approx(added[k], rel=1e-3)
+                met = explanation.occurrences(k)
+                assert met[step] == met.max()
 
 
-def test_models_without_snippets_have_no_part_about_them(content):
-    assert content["snippets"] is content["explorer"]["occurring"] is None
-    assert content["summary"]["n_snippets"] is None
+def test_the_fingerprint_is_that_of_all_numbers(three, tmp_path):
+    def fingerprint(model):
+        return dict(collect(model)["card"]["provenance"])["Fingerprint of the model"]
 
-
-def test_the_fingerprint_is_that_of_all_numbers(three):
     model = fitted("local")
     *aligned, snippets = model.model_.maps
     row_map = replace(aligned[0].row_map, constant=2.0 * aligned[0].row_map.constant)
@@ -409,107 +357,53 @@ def test_the_fingerprint_is_that_of_all_numbers(three):
     ):
         other = copy.copy(model)
         other.model_ = replace(model.model_, maps=maps)
-        assert model_fingerprint(model) != model_fingerprint(other)
-    assert model_fingerprint(model) == model_fingerprint(copy.deepcopy(model))
-
-
-@pytest.mark.parametrize(("kind", "method"), [("local", "transform"), ("1nn", "nearness")])
-def test_predictions_and_similarities_are_computed_once(kind, method, three, monkeypatch):
-    """The certificate uses the predictions of the report."""
-    model, sizes = fitted(kind), {method: [], "decision_function": []}
-
-    def count(name):
-        original = getattr(type(model), name)
-
-        def counted(self, X):
-            sizes[name].append(len(X))
-            return original(self, X)
-
-        monkeypatch.setattr(type(model), name, counted)
-
-    for name in sizes:
-        count(name)
-    assert collect(model, three.X_test, three.y_test)["certificate"]["certified"]
-    assert sizes["decision_function"] == [30]
-    # Local models also draw their landmarks.
-    assert sorted(sizes[method]) == sorted([30, 12] if kind == "local" else [30])
-
-
-def parts_of(model, data):
-    """Predictions, drawn series and references of a model, as `collect` makes them."""
-    predictions = predict_series(model, data.X_test, data.y_test)
-    draw, _ = drawing_of(model, predictions.batch)
-    return predictions, draw(predictions.batch), references_of(model, draw)
-
-
-def test_many_series_are_sampled_misclassified_first(content, model, three):
-    predictions, _, references = parts_of(model, three)
-    kept, _ = choose_series(predictions, 4, references, None, Limits(series=12))
-    assert len(kept) == len(set(kept.tolist())) == 12
-    wrong = np.isin(kept, predictions.wrong)
-    assert wrong.sum() == min(12, content["explorer"]["n_wrong"])
-    assert wrong.tolist() == sorted(wrong, reverse=True)
-    # All of them are points, those of the explorer first.
-    shown = points_to_show(len(three.X_test), kept)
-    assert shown[:12].tolist() == kept.tolist()
-    assert sorted(shown) == list(range(len(three.X_test)))
-
-
-def test_fewer_series_are_explained_if_it_takes_long(model, three):
-    predictions, _, references = parts_of(model, three)
-    n_landmarks = len(slts.summarize(model).landmark_indices)
-    for most, expected in ((20 * n_landmarks, 20), (1, 5)):
-        limits = Limits(alignments=most, fewest_series=5)
-        kept, _ = choose_series(predictions, 4, references, None, limits)
-        assert len(kept) == expected
+        assert fingerprint(model) != fingerprint(other)
+    again = slts.LocalSLTSClassifier(12, n_phases=2, random_state=0).fit(three.X, three.y)
+    slts.save(model, tmp_path / "m.slts")
+    for equal in (copy.deepcopy(model), again, slts.load(tmp_path / "m.slts")):
+        assert fingerprint(equal) == fingerprint(model)
 
 
 def test_long_series_and_many_channels_are_downsampled_and_sums_are_preserved():
     data = Data(["a", "b"], channels=30, steps=(260, 300))
     model = slts.BBSClassifier(6, random_state=0).fit(data.X[:24], data.y[:24])
-    found = collect(model, data.X_test[:3], data.y_test[:3])
-    mean = np.mean(found["importance"]["channels"], axis=0)
+    content = collect(model, data.X_test[:3], data.y_test[:3])
+    mean = np.mean(content["importance"]["channels"], axis=0)
     largest = np.sort(np.argsort(-mean)[:MOST_CHANNELS])
-    assert found["drawing"]["channels"] == largest.tolist()
-    maps = unpack(found["explorer"]["contributions"])
-    for entry in found["explorer"]["entries"]:
+    assert content["drawing"]["channels"] == largest.tolist()
+    for entry in content["explorer"]["entries"]:
         assert entry["bins"] == packing.MOST_STEPS < entry["length"]
-        drawn = maps[entry["contributions"] + 1].reshape(MOST_CHANNELS + 1, entry["bins"])
+        drawn = unpack(entry["parts"][1]["contributions"])
+        assert len(drawn) == (MOST_CHANNELS + 1) * entry["bins"]
         exact = slts.explain(model, data.X_test[entry["index"]]).contributions[0].sum()
         assert drawn.sum() == pytest.approx(exact, abs=2 * np.abs(drawn).max() / 126)
 
 
-def test_of_many_classes_the_best_are_explained(model, three):
-    predictions, rows, references = parts_of(model, three)
-    kept, n_classes = choose_series(predictions, 4, references, None, Limits(classes=2))
-    assert n_classes == 2
-    explorer = Explorer(predictions, rows, np.arange(4), references, None, n_classes)
-    similarities = references.similarities(predictions.batch[kept])
-    for index, row in zip(kept.tolist(), similarities, strict=True):
-        explorer.add(index, row)
-    for entry in explorer.entries:
-        assert len(entry["classes"]) == 2
-        assert {entry["predicted"], entry["truth"]} <= set(entry["classes"])
+def test_of_many_classes_the_best_are_explained():
+    data = Data([f"class {k}" for k in range(14)], channels=14)
+    model = slts.OneNNClassifier().fit(data.X, data.y)
+    for entry in collect(model, data.X_test[:20], data.y_test[:20])["explorer"]["entries"]:
+        classes, scores = {part["class"] for part in entry["parts"]}, np.array(entry["scores"])
+        assert len(classes) == 12
+        assert {entry["predicted"], entry["truth"]} <= classes
+        left_out = scores[sorted(set(range(14)) - classes)]
+        assert left_out.max() <= scores[sorted(classes - {entry["truth"]})].min()
 
 
-def test_points_are_principal_components_of_transform(content, model, three):
-    features = model.transform(three.X_test[content["space"]["index"]])
+def test_points_are_principal_components_of_the_features(content, model, three):
+    index = [entry["index"] for entry in content["explorer"]["entries"]]
+    features = model.transform(three.X_test[index])
     left, values, _ = np.linalg.svd(features - features.mean(axis=0), full_matrices=False)
     exact, points = left[:, :2] * values[:2], np.array(content["space"]["points"])
     np.testing.assert_allclose(np.abs(points), np.abs(exact), rtol=1e-2, atol=1e-3 * values[0])
 
 
-def test_card_lists_parameters_and_fingerprints(content, three):
-    def fingerprint(card):
-        return dict(card["provenance"])["Fingerprint of the model"]
-
+def test_card_lists_parameters_and_facts(content):
     card = content["card"]
     assert ["n_landmarks", "16", "set"] in card["parameters"]
     assert "default" in next(row for row in card["parameters"] if row[0] == "gamma")
     assert card["library"] == f"slts {slts.__version__}"
-    for seed, same in ((0, True), (1, False)):
-        again = slts.SLTSClassifier(16, random_state=seed).fit(three.X, three.y)
-        assert (fingerprint(collect(again)["card"]) == fingerprint(card)) is same
+    assert "convex problems, solved" in dict(card["facts"])["Solver"]
     facts = dict(collect(fitted("search"))["card"]["facts"])
     assert facts["Classifier"] == "slts.BBSClassifier"
     assert facts["Chosen by the search"].startswith("gamma = ")
@@ -526,3 +420,5 @@ def test_inconsistent_arguments_raise_an_error(model, three):
         collect(model, three.X_test[:0])
     with pytest.raises(NotFittedError):
         collect(slts.SLTSClassifier())
+    with pytest.raises(TypeError, match=r"'model' parameter.*DummyClassifier"):
+        collect(DummyClassifier().fit([[0], [1]], [0, 1]))

@@ -140,6 +140,21 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from series and labels; each classifier documents how."""
         raise NotImplementedError
 
+    def features(self, X: Any) -> FloatArray:
+        """What is seen of series in similarity space: `transform`, or nearness to all references.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` accepts.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, features).
+        """
+        raise NotImplementedError
+
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
         """The positive class of each decision value: every class, or the second of two."""

@@ -64,6 +64,10 @@ class NearestNeighbor(SeriesClassifier):
         check_is_fitted(self)
         return self.model_.nearness(self.check_series(X), self._resources)
 
+    def features(self, X: Any) -> FloatArray:
+        """Return `nearness`."""
+        return self.nearness(X)
+
     def _keep(self, X: Any, y: Any, settings: AlignmentSettings) -> None:
         """Keep the training series."""
         data = self._read(X, y, keeps_all=True)

@@ -157,6 +157,10 @@ class SimilaritySVC(LinearClassifier):
         batch = self.check_series(X)
         return self.model_.aligned[0].similarities(batch, None, self._resources)
 
+    def features(self, X: Any) -> FloatArray:
+        """Return `nearness`."""
+        return self.nearness(X)
+
     @property
     def coef_(self) -> FloatArray:
         """Coefficients of the SVM, shape (problems, training series)."""

@@ -69,7 +69,7 @@ class HeldOut:
     @classmethod
     def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
         """Apply a classifier to series in memory and their labels, or to a scan with labels."""
-        inner, X = _inner_model(model, X)
+        inner, X = inner_model(model, X)
         is_scan = inner is not None and isinstance(X, SeriesSource)
         if is_scan:
             if y is not None or groups is not None:
@@ -184,7 +184,7 @@ class HeldOut:
 
 def find_copies(model: Any, X: Any) -> IntArray | None:
     """Find copies of training series among series in memory, as `HeldOut.copies`."""
-    inner, X = _inner_model(model, X)
+    inner, X = inner_model(model, X)
     if inner is None or inner.training_digests_ is None:
         return None
     return np.flatnonzero(_is_copy(inner, inner.check_series(X)))
@@ -256,7 +256,7 @@ def _name_of(index: int, X: Any) -> str:
     return f"series {index} of {X.name}"
 
 
-def _inner_model(model: Any, X: Any) -> tuple[Any, Any]:
+def inner_model(model: Any, X: Any) -> tuple[Any, Any]:
     """The classifier of slts in a search or pipeline, or None; the series as it sees them."""
     before = []
     while not isinstance(model, SeriesClassifier):
@@ -268,5 +268,16 @@ def _inner_model(model: Any, X: Any) -> tuple[Any, Any]:
         else:
             return None, X
     for _, step in before:
-        X = X if step in (None, "passthrough") else step.transform(X)
+        X = X if X is None or step in (None, "passthrough") else step.transform(X)
     return model, X
+
+
+def required_inner_model(model: Any, X: Any) -> tuple[SeriesClassifier, Any]:
+    """Return `inner_model`, or raise an error if there is no classifier of slts."""
+    inner, X = inner_model(model, X)
+    if inner is None:
+        raise TypeError(
+            f"The 'model' parameter must be a fitted slts classifier, or a search or pipeline that "
+            f"ends in one. Got {type(model).__name__} instead."
+        )
+    return inner, X

@@ -10,7 +10,6 @@ from slts.plots.model import (
     plot_accuracy_by_landmarks,
     plot_goodness,
     plot_landmark_weights,
-    plot_local_metrics,
     plot_metric,
 )
 from slts.plots.series import plot_alignment, plot_contributions, plot_similarity_space
@@ -22,7 +21,6 @@ __all__ = [
     "plot_contributions",
     "plot_goodness",
     "plot_landmark_weights",
-    "plot_local_metrics",
     "plot_metric",
     "plot_similarity_space",
     "plot_snippets",

@@ -32,10 +32,7 @@ LINES = ("-", "--", "-.", ":")
 
 def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
     """`ax` itself, or the axes of a new figure."""
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=figsize, layout="constrained")
-    assert ax is not None
-    return ax
+    return ax or pyplot.figure(figsize=figsize, layout="constrained").add_subplot()
 
 
 def style(k: int) -> dict[str, Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from slts.features.aligned_products import AlignedProducts
 from slts.features.explanation import linear_model
 from slts.features.summary import class_metrics, landmark_effects
 from slts.plots.axes import (
@@ -18,8 +16,6 @@ from slts.plots.axes import (
     LINES,
     axes_or_new,
     channel_labels,
-    pyplot,
-    signed_colours,
     signed_image,
     style,
     ticker,
@@ -27,14 +23,8 @@ from slts.plots.axes import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from slts.guarantees import GoodnessProfile
-
-# Number of banks drawn by default.
-_MOST_BANKS = 8
-# Letters in a line beside a picture of a metric.
-_LETTERS = 24
 
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
@@ -42,7 +32,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
 
     A `LocalSLTSClassifier` has several metrics per class. Drawn is the one for landmarks of the
     same class in the first feature map, the mean over the phases of the landmarks;
-    `plot_local_metrics` draws them all.
+    ``model_.metrics()`` returns them all.
 
     Parameters
     ----------
@@ -60,8 +50,10 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     """
     by_phase = class_metrics(model, label)
     feature_map, metric = model.model_.aligned[0], by_phase.mean(axis=0)
+    channels = channel_labels(model.channel_names_in_, model.n_channels_in_)
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
-    names = _row_names(model, feature_map) or [f"feature {u}" for u in range(len(metric))]
+    names = feature_map.row_map.row_names(channels)
+    names = names or [f"feature {u}" for u in range(len(metric))]
     ax.figure.colorbar(signed_image(ax, metric), ax=ax, label="weight")
     phases = f", mean of {len(by_phase)} phases" if len(by_phase) > 1 else ""
     compared = "" if feature_map.bank_per_output else f" ({feature_map.name}{phases})"
@@ -70,65 +62,6 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(range(len(names)), names)
     return ax
-
-
-def plot_local_metrics(
-    model: Any,
-    label: Any,
-    *,
-    feature_map: int = 0,
-    banks: Any = None,
-    figure: Figure | None = None,
-) -> Figure:
-    """Draw the metrics of one class by bank of landmarks and phase.
-
-    Parameters
-    ----------
-    model
-        A fitted `LocalSLTSClassifier`.
-    label
-        The class. Two classes share the metrics with opposite signs.
-    feature_map
-        Position among the feature maps with whole landmarks, `model_.aligned`.
-    banks
-        Positions in `bank_names_`; None draws the first eight banks.
-    figure
-        Figure to draw on; None makes a new one.
-
-    Returns
-    -------
-    Figure
-        One row per bank, one column per phase of the landmark, one colour scale for all.
-    """
-    linear = linear_model(model)
-    aligned = linear.aligned[feature_map]
-    position, sign = model.decision_of(label)
-    if aligned.bank_per_output:
-        raise TypeError(f"{type(model).__name__} has one metric per class: use plot_metric.")
-    shown = np.arange(len(model.bank_names_))[:_MOST_BANKS] if banks is None else np.array(banks)
-    metrics = sign * linear.metrics(feature_map)[position, shown]
-    n_banks, n_phases = metrics.shape[:2]
-    if figure is None:
-        size = (2.2 * n_phases + 2.4, 2.0 * n_banks + 1.0)
-        figure = pyplot.figure(figsize=size, layout="constrained")
-    names = _row_names(model, aligned)
-    largest = float(np.abs(metrics).max()) or 1.0
-    axes = figure.subplots(n_banks, n_phases, squeeze=False)
-    for b, row in enumerate(axes):
-        row[0].set_ylabel(fill(f"landmarks of {model.bank_names_[shown[b]]}", _LETTERS))
-        for f, ax in enumerate(row):
-            image = ax.imshow(metrics[b, f], cmap=signed_colours(), vmin=-largest, vmax=largest)
-            ax.set_yticks(range(len(names)) if f == 0 else [], names if f == 0 else [])
-            last = b == n_banks - 1
-            ax.set_xticks(range(len(names)) if last else [], names if last else [], rotation=90)
-            ax.tick_params(labelsize="x-small")
-            if b == 0 and n_phases > 1:
-                ax.set_title(f"phase {f + 1} of {n_phases}")
-    figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
-    figure.suptitle(f"metrics of class {label}: {aligned.name}", fontsize="medium")
-    figure.supxlabel("channel of the landmark", fontsize="small")
-    figure.supylabel("channel of the series", fontsize="small")
-    return figure
 
 
 def plot_landmark_weights(
@@ -164,13 +97,9 @@ def plot_landmark_weights(
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
     ax = axes_or_new(ax, figsize=(6.5, max(2.0, 0.25 * len(shown) + 1.0)))
-    positive = weights[shown] > 0
-    ax.barh(
-        range(len(shown)),
-        weights[shown],
-        color=[FOR if sign else AGAINST for sign in positive],
-        hatch=["" if sign else "//" for sign in positive],
-    )
+    colours = np.where(weights[shown] > 0, FOR, AGAINST).tolist()
+    hatches = np.where(weights[shown] > 0, "", "//").tolist()
+    ax.barh(range(len(shown)), weights[shown], color=colours, hatch=hatches)
     names = [model.series_name(index) for index in indices[shown].tolist()]
     ax.set_yticks(range(len(shown)), names)
     ax.axvline(0.0, color="black", linewidth=0.8)
@@ -233,16 +162,10 @@ def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
     """
     ax = axes_or_new(ax)
     for k, (tau, epsilon) in enumerate(zip(profile.taus, profile.epsilon.T, strict=True)):
-        share = f"{100 * tau:.3g}%"
-        ax.plot(profile.gammas, epsilon, LINES[k % len(LINES)], label=share, **style(k))
+        line = {"linestyle": LINES[k % len(LINES)], **style(k)}
+        ax.plot(profile.gammas, epsilon, label=f"{100 * tau:.3g}%", **line)
     ax.axhline(1.0, color="grey", linewidth=0.8)
     ax.set(xscale="log", xlabel="margin gamma", ylabel="hinge loss epsilon", ylim=(0.0, None))
     ax.legend(title="tau, share of the landmarks")
     ax.grid(alpha=0.3)
     return ax
-
-
-def _row_names(model: Any, feature_map: AlignedProducts) -> list[str]:
-    """Names of the rows of a metric; none if they are not channels."""
-    channels = channel_labels(model.channel_names_in_, model.n_channels_in_)
-    return feature_map.row_map.row_names(channels)

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
-from slts.estimators.base import SeriesClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.features.explanation import Explanation
+from slts.guarantees.held_out import required_inner_model
 from slts.plots.axes import (
     CHANNELS,
     COLOURS,
@@ -68,10 +69,8 @@ def plot_alignment(
     rows_a, rows_b = _one_series(a), _one_series(b)
     alignment = alignment or align(rows_a[0], rows_b[0], objective=objective, band=band)
     affinity = normalize_rows(rows_a).values @ normalize_rows(rows_b).values.T
-    if ax is None:
-        # Without a layout engine: it would undo the axes appended below.
-        _, ax = pyplot.subplots(figsize=(7, 7))
-    assert ax is not None
+    # Without a layout engine: it would undo the axes appended below.
+    ax = ax or pyplot.figure(figsize=(7, 7)).add_subplot()
     image = ax.imshow(affinity, cmap=SEQUENTIAL, aspect="auto", origin="upper")
     ax.plot(alignment.path[:, 1], alignment.path[:, 0], color="black", linewidth=3.5)
     ax.plot(alignment.path[:, 1], alignment.path[:, 0], color="white", linewidth=1.2, marker=".")
@@ -98,8 +97,8 @@ def plot_alignment(
         shown = names[u] if k < _MOST_NAMED else "_"
         top.plot(range(rows_b.n_steps), two, label=shown, **line)
     left.invert_xaxis()
-    left.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
-    top.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
+    for panel in (left, top):
+        panel.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
     left.set_xlabel("standardised", fontsize="small")
     text = f"{name_b}: similarity {alignment.similarity:.3f}, path of {alignment.length} steps"
     top.set_title(text, loc="left", fontsize="medium")
@@ -189,8 +188,8 @@ def plot_similarity_space(
     Parameters
     ----------
     model
-        A fitted classifier, or a search or pipeline that contains one: its `transform` gives the
-        similarities to landmarks, or `nearness` those to the training series.
+        A fitted classifier of slts, or a search or pipeline that ends in one. Its `features` are
+        shown: similarities to landmarks or training series, or contributions of landmarks.
     X, y
         Series and their labels.
     highlight
@@ -204,20 +203,18 @@ def plot_similarity_space(
         Rings are landmarks, in the colour of their class. The title gives the share of the variance
         that the two components explain.
     """
-    features = model.transform if hasattr(model, "transform") else model.nearness
-    # A pipeline may accept only the form of X that it was fitted on.
-    direct = isinstance(model, SeriesClassifier)
-    labels, batch = np.asarray(y), model.check_series(X) if direct else as_series(X)
+    # Of a pipeline, the last step has the similarities, to the series as it sees them.
+    classifier, X = required_inner_model(model, X)
+    labels, batch = np.asarray(y), classifier.check_series(X)
     check_one_per_series(len(batch), labels, "y", "labels")
     pca = PCA(2, random_state=0)
-    points = pca.fit_transform(np.asarray(features(batch if direct else X), dtype=np.float64))
+    points = pca.fit_transform(classifier.features(batch))
     ax = axes_or_new(ax)
     rings, ring_labels = np.empty((0, 2)), labels[:0]
-    if direct and hasattr(model, "transform"):
-        rings = pca.transform(np.asarray(features(model.landmarks_)))
-        codes = [model.series_class(index) for index in model.landmark_indices_.tolist()]
-        if None not in codes:
-            ring_labels = model.classes_[codes]
+    if isinstance(classifier, LinearClassifier):
+        rings = pca.transform(classifier.features(classifier.landmarks_))
+        codes = [classifier.series_class(index) for index in classifier.landmark_indices_.tolist()]
+        ring_labels = classifier.classes_[np.array(codes)]
     classes = [(str(label), labels == label, ring_labels == label) for label in np.unique(labels)]
     if highlight is not None:
         classes = [
@@ -230,12 +227,9 @@ def plot_similarity_space(
         if len(ring_labels):
             x, z = rings[landmarks].T
             ax.scatter(x, z, s=60, facecolors="none", edgecolors=style(k)["color"])
-    handles, names = ax.get_legend_handles_labels()
     if len(ring_labels):
-        handles.append(ax.scatter([], [], s=60, facecolors="none", edgecolors="grey"))
-        names.append("landmark")
-    ax.legend(handles, names, fontsize="small")
-    share = 100 * pca.explained_variance_ratio_.sum()
+        ax.scatter([], [], s=60, facecolors="none", edgecolors="grey", label="landmark")
+    ax.legend(fontsize="small")
     ax.set(xlabel="first component", ylabel="second component")
-    ax.set_title(f"two components: {share:.0f}% of the variance")
+    ax.set_title(f"two components: {pca.explained_variance_ratio_.sum():.0%} of the variance")
     return ax

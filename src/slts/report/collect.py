@@ -8,34 +8,28 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from slts._typing import FloatArray, IntArray
+from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear import LinearClassifier
 from slts.execution import progress_bar
-from slts.features.summary import ModelSummary, even_choice, summarize
+from slts.guarantees.held_out import required_inner_model
 from slts.quantities import count
 from slts.report.card import card
-from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
-from slts.report.importance import importance, shares
+from slts.report.explorer import choose_series, explain_series, most_explained, similarity_space
+from slts.report.landmarks import Landmarks
 from slts.report.packing import MOST_STEPS
 from slts.report.predictions import (
     Predictions,
     accuracy,
     certificate,
     confusion,
-    data_summary,
     predict_series,
+    set_sizes,
 )
-from slts.report.references import References, drawing_of, references_of
-from slts.report.sets import sets_content
-from slts.report.snippets import DrawnSnippets
+from slts.report.references import Neighbours, References
 from slts.series import SeriesBatch
 
-# Series that importances are averaged over.
-_MOST_AVERAGED = 1000
-# More channels are not legible in a picture.
-MOST_CHANNELS = 24
-# Parts about series.
-_OF_SERIES = ("confusion", "sets", "space", "explorer", "data")
+# What a report without series does not have.
+_OF_SERIES = ("confusion", "sets", "space", "explorer", "predicted")
 
 
 def collect(
@@ -76,121 +70,85 @@ def collect(
         raise ValueError(
             "The 'X' parameter is None, but y, ids or groups are given. Pass their series."
         )
-    # The classifier in a search. A pipeline stays: its steps can change the series.
-    inner = model
-    while hasattr(inner, "best_estimator_"):
-        inner = inner.best_estimator_
-    predictions = None if X is None else predict_series(inner, X, y, ids, groups)
+    # Of a pipeline, the last step is described, and the series as it sees them.
+    classifier, X = required_inner_model(model, X)
+    predictions = None if X is None else predict_series(classifier, X, y, ids, groups)
     batch = None if predictions is None else predictions.batch
-    channel_names = _channel_names(inner, batch)
-    summary = snippets = None
-    if isinstance(inner, LinearClassifier):
-        summary = _summary(inner, batch)
-        snippets = DrawnSnippets(inner) if inner.model_.snippets is not None else None
-    draw, note = drawing_of(inner, batch)
-    references = references_of(inner, draw)
-    rows = None if batch is None else draw(batch)
-    channels = _drawn_channels(summary, rows, references, len(channel_names))
-    name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
-    # What a report without series does not have.
-    similarities, of_series = None, dict.fromkeys(_OF_SERIES)
-    if predictions is not None and rows is not None:
-        kept, most_classes = choose_series(predictions, len(channels), references, snippets)
-        explorer = Explorer(predictions, rows, channels, references, snippets, most_classes)
-        similarities, of_series["space"] = _space(predictions, kept, references)
-        _explain(explorer, kept, similarities, verbose=verbose)
-        of_series |= {
-            "confusion": confusion(predictions, len(classes)),
-            "sets": sets_content(inner, predictions, explorer.entries),
-            "explorer": explorer.content(),
-            "data": data_summary(predictions),
-        }
-    figures = _figures(predictions, references, snippets)
-    figures |= {"n_classes": len(classes), "n_channels": len(channel_names)}
-    n_decisions = 0 if summary is None else len(summary.classes)
+    channel_names = _channel_names(classifier, batch)
+    references: References
+    if isinstance(classifier, LinearClassifier):
+        references = Landmarks(classifier, batch, channel_names)
+    else:
+        references = Neighbours(classifier, channel_names)
+    features, of_series = None, dict.fromkeys(_OF_SERIES)
+    if predictions is not None:
+        features, of_series = _of_series(predictions, references, verbose=verbose)
+    rows = references.row_map
+    name, classes = type(model).__name__, list(map(str, classifier.classes_.tolist()))
+    # After the explorer, which numbers references and snippets too.
+    snippets = None if references.snippets is None else references.snippets.content(predictions)
     return {
         "title": title or f"{name}: {len(classes)} classes, {count(len(channel_names), 'channel')}",
         "model": {
             "name": name,
             "classes": classes,
             # The class that each decision value supports.
-            "decision_classes": [1] if n_decisions == 1 else list(range(n_decisions)),
+            "decision_classes": [1] if len(classes) == 2 else list(range(len(classes))),
             "channels": channel_names,
         },
         "labels": classes if predictions is None else predictions.label_names,
-        "drawing": {"channels": channels.tolist(), "most_steps": MOST_STEPS, "note": note},
-        "summary": figures,
+        "drawing": {
+            "channels": references.channels.tolist(),
+            "most_steps": MOST_STEPS,
+            "as_aligned": rows is not None,
+            "unit_steps": rows is not None and rows.normalize,
+            "amplitude": rows is None or not rows.normalize or rows.constant is not None,
+        },
+        "summary": {
+            "n_series": None if batch is None else len(batch),
+            "n_seen": 0 if predictions is None else predictions.n_seen,
+            "accuracy": None if predictions is None else accuracy(predictions),
+            "n_references": len(references.indices),
+            "n_snippets": None if snippets is None else snippets["n_snippets"],
+            "n_numbers": references.n_numbers,
+        },
         **of_series,
-        "certificate": certificate(model, predictions),
-        "importance": importance(inner, summary, channel_names),
-        # After the explorer, which numbers references and snippets too.
-        "references": None if references is None else references.content(similarities, channels),
-        "snippets": None if snippets is None else snippets.content(predictions),
-        "card": card(model, inner, predictions, figures["n_numbers"]),
+        "certificate": certificate(predictions),
+        "importance": references.importance,
+        "references": references.content(features),
+        "snippets": snippets,
+        "card": card(model, references, predictions),
     }
 
 
-def _space(
-    predictions: Predictions, kept: IntArray, references: References | None
-) -> tuple[FloatArray | None, dict[str, Any] | None]:
-    """Similarities of the series that are points, those of the explorer first, and the points."""
-    if references is None:
-        return None, None
-    shown = points_to_show(len(predictions.batch), kept)
-    similarities = references.similarities(predictions.batch[shown])
-    return similarities, similarity_space(predictions, shown, similarities, references)
-
-
-def _explain(
-    explorer: Explorer, kept: IntArray, similarities: FloatArray | None, *, verbose: bool
-) -> None:
-    """Explain the series of the explorer."""
+def _of_series(
+    predictions: Predictions, references: References, *, verbose: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Features of the series that are points, and the parts about series."""
+    most = most_explained(predictions, references)
+    explained, others = choose_series(predictions.wrong, len(predictions.batch), most)
+    shown = np.append(explained, others)
+    features = predictions.model.features(predictions.batch[shown])
+    entries, lengths, n_labels = [], predictions.batch.lengths, len(predictions.label_names)
     with progress_bar("Explaining", show=verbose) as progress:
-        for k, index in enumerate(kept.tolist()):
-            explorer.add(index, None if similarities is None else similarities[k])
-            progress(k + 1, len(kept))
-
-
-def _figures(
-    predictions: Predictions | None, references: References | None, snippets: DrawnSnippets | None
-) -> dict[str, Any]:
-    """Numbers of series, references, snippets and stored numbers, and the accuracy."""
-    return {
-        "n_series": None if predictions is None else len(predictions.batch),
-        "n_seen": None if predictions is None else predictions.n_seen,
-        "accuracy": None if predictions is None else accuracy(predictions),
-        "n_references": None if references is None else len(references.indices),
-        "n_snippets": None if snippets is None else len(snippets.snippets),
-        "n_numbers": None if references is None else references.n_numbers,
+        for k, index in enumerate(explained.tolist()):
+            entries.append(explain_series(predictions, references, index, features[k]))
+            progress(k + 1, len(explained))
+    return features, {
+        "confusion": confusion(predictions),
+        "sets": set_sizes(predictions, entries),
+        "space": similarity_space(predictions, shown, features, references),
+        "explorer": {
+            "n_series": len(predictions.batch),
+            "n_wrong": len(predictions.wrong),
+            "labelled": predictions.truth is not None,
+            "lengths": [int(lengths.min()), int(lengths.max())],
+            "entries": entries,
+        },
+        "predicted": np.bincount(predictions.predicted, minlength=n_labels).tolist(),
     }
 
 
-def _channel_names(model: Any, batch: SeriesBatch | None) -> list[str]:
-    names = None if batch is None else batch.channel_names
-    names = names or getattr(model, "channel_names_in_", None)
-    if names is not None:
-        return list(names)
-    n_trained = getattr(model, "n_channels_in_", getattr(model, "n_features_in_", 0))
-    return [f"channel {k}" for k in range(n_trained if batch is None else batch.n_channels)]
-
-
-def _summary(model: LinearClassifier, batch: SeriesBatch | None) -> ModelSummary:
-    """Summary over the series, or over an even selection of many."""
-    if batch is not None:
-        batch = batch[even_choice(len(batch), _MOST_AVERAGED)]
-    return summarize(model, batch, n_jobs=model.n_jobs)
-
-
-def _drawn_channels(
-    summary: ModelSummary | None,
-    rows: SeriesBatch | None,
-    references: References | None,
-    n_channels: int,
-) -> IntArray:
-    """The most important channels, or those with the largest standard deviation, in order."""
-    if summary is not None:
-        weight: FloatArray = shares(summary.channel_importance).mean(axis=0)
-    else:
-        drawn = references.rows if rows is None and references is not None else rows
-        weight = np.ones(n_channels) if drawn is None else drawn.values.std(axis=0)
-    return np.sort(np.argsort(-weight[:n_channels], kind="stable")[:MOST_CHANNELS])
+def _channel_names(model: SeriesClassifier, batch: SeriesBatch | None) -> list[str]:
+    names = (None if batch is None else batch.channel_names) or model.channel_names_in_
+    return list(names or (f"channel {k}" for k in range(model.n_channels_in_)))

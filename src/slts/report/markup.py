@@ -11,8 +11,6 @@ from importlib.resources import files
 from typing import Any
 
 Content = dict[str, Any]
-# Tables with one column per class have at most this many columns.
-MOST_COLUMNS = 20
 # Tables with more rows scroll.
 _MOST_ROWS = 20
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -49,7 +47,7 @@ class Cell:
     html
         Content, already escaped.
     css
-        CSS class; empty takes that of the column.
+        CSS class.
     style
         Inline style.
     """
@@ -62,9 +60,7 @@ class Cell:
 def table(
     label: str,
     rows: Sequence[Sequence[str | Cell]],
-    *,
     head: Sequence[str | Cell] = (),
-    columns: Sequence[str] = (),
     css: str = "plain",
     caption: str = "",
 ) -> str:
@@ -78,33 +74,35 @@ def table(
         Cells; strings are escaped. The first cell of a row is its header.
     head
         Column headers.
-    columns
-        CSS class of each column; missing ones are empty.
     css
         CSS classes of the table.
     caption
         HTML of a caption above the table; it does not scroll.
     """
-
-    def line(cells: Sequence[str | Cell], *, header: bool) -> str:
-        html = ""
-        for k, content in enumerate(cells):
-            cell = Cell(escape(content)) if isinstance(content, str) else content
-            name = cell.css or (columns[k] if k < len(columns) else "")
-            tag, scope = ("th", "col") if header else ("th", "row") if k == 0 else ("td", "")
-            attributes = {"scope": scope, "class": name, "style": cell.style}
-            shown = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
-            html += f"<{tag}{shown}>{cell.html}</{tag}>"
-        return f"<tr>{html}</tr>"
-
-    top = f"<thead>{line(head, header=True)}</thead>" if head else ""
-    body = "".join(line(row, header=False) for row in rows)
+    top = f"<thead>{_row(head, 'col')}</thead>" if head else ""
+    body = "".join(_row(row, "") for row in rows)
     tall = " tall" if len(rows) > _MOST_ROWS else ""
     html = (
         f'<div class="wide{tall}" tabindex="0" role="region" aria-label="{escape(label)}">'
         f'<table class="{css}">{top}<tbody>{body}</tbody></table></div>'
     )
     return f'<div><p class="caption">{caption}</p>{html}</div>' if caption else html
+
+
+def _row(cells: Sequence[str | Cell], scope: str) -> str:
+    """A row of a table; with a scope, all cells are headers, else only the first is."""
+    html = ""
+    for k, content in enumerate(cells):
+        cell = Cell(escape(content)) if isinstance(content, str) else content
+        attributes = {
+            "scope": scope or ("" if k else "row"),
+            "class": cell.css,
+            "style": cell.style,
+        }
+        tag = "th" if attributes["scope"] else "td"
+        text = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
+        html += f"<{tag}{text}>{cell.html}</{tag}>"
+    return f"<tr>{html}</tr>"
 
 
 def meter(share: float, value: str) -> str:
@@ -118,6 +116,11 @@ def meter(share: float, value: str) -> str:
 def items(texts: list[str]) -> str:
     """A bullet list; texts are escaped."""
     return '<ul class="card-list">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
+
+
+def shown(condition: object) -> str:
+    """An attribute that hides an element unless a condition holds."""
+    return "" if condition else "hidden"
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import string
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,70 +13,42 @@ from slts._typing import AnyArray, FloatArray, IntArray
 MOST_STEPS = 120
 # One less than the largest integer: preserving sums can increase an entry by one.
 _LARGEST = {8: 126, 16: 32766}
-_ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 
 
-def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
-    """Write arrays as integers with one scale per array.
+def pack(array: Any, bits: int = 16) -> str:
+    """Write an array as integers with a scale.
 
     The sum of any run of entries is off by at most one unit.
 
     Parameters
     ----------
-    arrays
-        Arrays of any shape; they are flattened.
+    array
+        An array of any shape; it is flattened.
     bits
-        8 or 16. The unit is the largest entry of an array divided by 126 or 32766.
+        8 or 16. The unit is the largest entry divided by 126 or 32766.
 
     Returns
     -------
-    dict
-        Sizes, scales and one base64 text, little endian. The page's script reads it.
+    str
+        Bits, scale and the integers in base64, little endian. The page's script reads it.
     """
-    largest = _LARGEST[bits]
-    parts, scales = [], []
-    for array in arrays:
-        flat = np.asarray(array, dtype=np.float64).ravel()
-        peak = float(np.abs(flat).max(initial=0.0))
-        # The scale has few digits. Rounding it up keeps the peak within the integers.
-        scale = rounded(peak / largest * (1 + 1e-5), 6) if peak > 0 else 0.0
-        # Differences of rounded running sums preserve the sums.
-        running = np.rint(np.cumsum(flat / (scale or 1.0)))
-        parts.append(np.diff(running, prepend=0.0))
-        scales.append(scale)
-    return _packed(parts, scales, bits)
+    flat = np.asarray(array, dtype=np.float64).ravel()
+    peak = float(np.abs(flat).max(initial=0.0))
+    # The scale has few digits. Rounding it up keeps the peak within the integers.
+    scale = rounded(peak / _LARGEST[bits] * (1 + 1e-5), 6) if peak > 0 else 0.0
+    # Differences of rounded running sums preserve the sums.
+    running = np.rint(np.cumsum(flat / (scale or 1.0)))
+    integers = np.diff(running, prepend=0.0).astype(f"<i{bits // 8}")
+    return f"{bits} {scale} {base64.b64encode(integers.tobytes()).decode()}"
 
 
-def pack_integers(arrays: Iterable[IntArray]) -> dict[str, Any]:
-    """Write integers exactly, in the form of `pack` with as few bits as the largest needs."""
-    parts = [np.asarray(array).ravel() for array in arrays]
-    largest = max((int(np.abs(part).max(initial=0)) for part in parts), default=0)
-    bits = next(bits for bits in (8, 16, 32) if largest < 2 ** (bits - 1))
-    return _packed(parts, [1] * len(parts), bits)
-
-
-def _packed(parts: list[AnyArray], scales: Sequence[float], bits: int) -> dict[str, Any]:
-    data = b"".join(part.astype(f"<i{bits // 8}").tobytes() for part in parts)
-    return {
-        "bits": bits,
-        "sizes": [part.size for part in parts],
-        "scales": scales,
-        "data": base64.b64encode(data).decode("ascii"),
-    }
-
-
-def pack_path(path: IntArray) -> str:
-    """Write a path as text: three moves per base64 letter, two bits per move.
-
-    Move 3 is a step of both series, 2 of the first only, 1 of the second only; 0 is padding.
-    """
-    moves: list[int] = []
+def moves(path: IntArray) -> str:
+    """Write a path as digits: 3 is a step of both series, 2 of the first only, 1 of the second."""
+    text = ""
     for di, dj in np.diff(path, axis=0).tolist():
         both = min(di, dj)
-        moves += [3] * both + [2] * (di - both) + [1] * (dj - both)
-    moves += [0] * (-len(moves) % 3)
-    codes = np.array(moves, dtype=np.int64).reshape(-1, 3) @ [16, 4, 1]
-    return "".join(_ALPHABET[k] for k in codes)
+        text += "3" * both + "2" * (di - both) + "1" * (dj - both)
+    return text
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
@@ -129,20 +99,18 @@ def bin_path(path: IntArray, series: Bins, other: Bins) -> IntArray:
     return np.column_stack(columns)
 
 
-def clock(times: AnyArray) -> dict[str, Any]:
-    """First and last time of a series: numbers, or a date and the seconds after it."""
-    dates = times.dtype.kind == "M"
-    start = np.datetime_as_string(times[0], unit="ms") if dates else float(times[0])
-    return {"start": str(start) if dates else start, "span": float(_since_first(times)[-1])}
+def clock(times: AnyArray | None, bins: Bins) -> dict[str, Any] | None:
+    """First time of a series, a number or a date, and the time or seconds that pass after it.
 
-
-def times_of_bins(times: AnyArray, bins: Bins) -> FloatArray:
-    """Time of the first step of every bin, and of the last step, since the first step."""
-    return np.asarray(_since_first(times)[np.append(bins.first, len(times) - 1)])
-
-
-def _since_first(times: AnyArray) -> FloatArray:
-    passed = times - times[0]
-    if passed.dtype.kind == "m":
+    ``passed`` has the first step of every bin, then the last step. None without times.
+    """
+    if times is None:
+        return None
+    passed, start = times - times[0], times[0]
+    if times.dtype.kind == "M":
         passed = passed / np.timedelta64(1, "s")
-    return np.asarray(passed, dtype=np.float64)
+        start = str(np.datetime_as_string(start, unit="ms"))
+    else:
+        start = float(start)
+    drawn = passed[np.append(bins.first, len(times) - 1)]
+    return {"start": start, "span": float(passed[-1]), "passed": pack(drawn)}
