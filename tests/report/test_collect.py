@@ -214,7 +214,7 @@ def test_without_data_the_report_describes_the_model(model):
 def test_neighbours_are_the_nearest_of_their_class(kind, three):
     model = fitted(kind)
     content = collect(model, three.X_test[:5], three.y_test[:5])
-    items, nearness = content["references"]["items"], model.nearness(three.X_test[:5])
+    items, nearness = content["references"]["items"], model.features(three.X_test[:5])
     for entry in content["explorer"]["entries"]:
         for part in entry["parts"]:
             of_class = nearness[entry["index"], model.training_codes_ == part["class"]]

@@ -48,7 +48,7 @@ class NearestNeighbor(SeriesClassifier):
         """Classes of the distinct training series."""
         return self.model_.codes
 
-    def nearness(self, X: Any) -> FloatArray:
+    def features(self, X: Any) -> FloatArray:
         """Nearness of series to every distinct training series.
 
         Parameters
@@ -63,10 +63,6 @@ class NearestNeighbor(SeriesClassifier):
         """
         check_is_fitted(self)
         return self.model_.nearness(self.check_series(X), self._resources)
-
-    def features(self, X: Any) -> FloatArray:
-        """Return `nearness`."""
-        return self.nearness(X)
 
     def _keep(self, X: Any, y: Any, settings: AlignmentSettings) -> None:
         """Keep the training series."""

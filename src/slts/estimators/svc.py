@@ -140,7 +140,7 @@ class SimilaritySVC(LinearClassifier):
             self.validation_ = fit.validation
         return self
 
-    def nearness(self, X: Any) -> FloatArray:
+    def features(self, X: Any) -> FloatArray:
         """Similarity of series to every distinct training series.
 
         Parameters
@@ -156,10 +156,6 @@ class SimilaritySVC(LinearClassifier):
         check_is_fitted(self)
         batch = self.check_series(X)
         return self.model_.aligned[0].similarities(batch, None, self._resources)
-
-    def features(self, X: Any) -> FloatArray:
-        """Return `nearness`."""
-        return self.nearness(X)
 
     @property
     def coef_(self) -> FloatArray:

@@ -324,7 +324,8 @@ def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
     Missing neighbours are interpolated. The difference at a missing value is missing.
     """
     missing = np.isnan(values)
-    values = interpolate(values, offsets, np.zeros(values.shape[1]))
+    if missing.any():
+        values = interpolate(values, offsets, np.zeros(values.shape[1]))
     before = np.maximum(np.arange(len(values)) - 1, np.repeat(offsets[:-1], np.diff(offsets)))
     after = np.minimum(np.arange(len(values)) + 1, np.repeat(offsets[1:], np.diff(offsets)) - 1)
     span = np.maximum(after - before, 1)
