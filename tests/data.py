@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 import slts
-from slts.files.scan import SeriesScan
+from slts.tables.scan import SeriesScan
 from slts.series.dataset import Dataset
 
 CHANNELS = ("x", "y", "z")

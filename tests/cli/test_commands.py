@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import slts
 from tests.cli.conftest import draw
-from tests.files.forms import csv_text, long_table
+from tests.tables.forms import csv_text, long_table
 
 # The readers of all forms are tested in `tests/files`.
 FORMS = (".ts", ".csv.gz", "folder", "lists")

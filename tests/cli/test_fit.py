@@ -17,7 +17,7 @@ from slts.cli.data import open_scan, read_labels, split
 from slts.cli.options import CommonOptions
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
 from tests.cli.conftest import draw
-from tests.files.forms import csv_text, long_table
+from tests.tables.forms import csv_text, long_table
 
 FEW = ("--method", "bbs", "--param", "n_landmarks=15", "--param", "calibration_cv=2")
 

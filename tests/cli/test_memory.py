@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 import sys
 from slts.cli import main
-from slts.files import scan
+from slts.tables import scan
 # Both files are read in batches.
 scan._SMALL_BYTES = 0
 code = main(sys.argv[1:])

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import slts
 from slts import SeriesBatch, as_series
 from slts.cli import evaluate
-from slts.files.parquet_parts import ParquetPart
+from slts.tables.parquet_parts import ParquetPart
 from slts.series.source import series_digests, series_keys
 from slts.training.held_out import split_in_order
-from tests.files.forms import csv_text, list_table, long_table
+from tests.tables.forms import csv_text, list_table, long_table
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
 

@@ -6,8 +6,8 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from slts import DataError
-from slts.files import Columns
-from tests.columns.guessing import guess
+from slts.tables import Columns
+from tests.tables.guessing import guess
 
 
 def frame(**columns):

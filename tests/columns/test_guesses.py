@@ -17,7 +17,7 @@ import pyarrow as pa
 from slts import DataError
 from slts.columns import ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import Chunk
-from tests.columns.guessing import guess
+from tests.tables.guessing import guess
 
 N_SERIES, LENGTH = 12, 8
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 import slts
 from slts import DataError
-from slts.files.parquet_parts import ParquetPart
+from slts.tables.parquet_parts import ParquetPart
 from tests.data import CHANNELS, NAMES, long_table, scan_of, waves, write_lists, write_long
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
 

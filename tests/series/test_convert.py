@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 import slts
 from slts.columns import ExpectedColumns, RequestedColumns
 from slts.errors import DataError
-from slts.files.reading import scan_source
+from slts.tables.reading import scan_source
 from slts.series import SeriesBatch, as_series
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -78,7 +78,7 @@ def test_files_give_names_and_times(frame, form, tmp_path):
     else:
         frame.to_parquet(path)
     columns = {"id": "recording_id", "time": "seconds", "channels": ["x", "y"]}
-    found = slts.files.read_series(path, **columns)
+    found = slts.tables.read_series(path, **columns)
     assert found.series.series_names == ("recording 17", "recording 18")
     np.testing.assert_array_equal(found.series.times, frame.seconds)
 

@@ -24,19 +24,18 @@ from slts.alignment import require_device
 from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
 from slts.cli.terminal import CommandError, Messages
-from slts.columns import ExpectedColumns, RequestedColumns
-from slts.columns.roles import MODEL, shortened
-from slts.columns.rows import same_step
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files import Columns, Dataset, SeriesScan
-from slts.files.folders import HOW_TO_LABEL, FolderPart
-from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
-from slts.files.reading import scan_source
 from slts.persistence import load
-from slts.quantities import count
+from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_digests, series_keys
+from slts.tables import Columns, Dataset, SeriesScan
+from slts.tables.folders import HOW_TO_LABEL, FilesPart
+from slts.tables.paths import STDIN, TABLE_SUFFIXES, base_suffix
+from slts.tables.reading import scan_source
+from slts.tables.roles import ExpectedColumns, RequestedColumns
+from slts.tables.times import same_step
 from slts.training.held_out import split_in_order
 
 _BATCH_SIZE = 1024
@@ -44,6 +43,13 @@ _BATCH_SIZE = 1024
 _MOST_NAMED = 8
 # A number with a decimal point, such as "1.0" or "-2.".
 _DECIMAL = re.compile(r"[-+]?\d+\.\d*")
+
+
+@dataclass(frozen=True)
+class Expected(ExpectedColumns):
+    """What a model or training data say about columns, and their classes."""
+
+    classes: Any = None
 
 
 def check_output_path(
@@ -131,7 +137,7 @@ def open_scan(
     common: CommonOptions,
     *,
     model: Any = None,
-    training: ExpectedColumns | None = None,
+    training: Expected | None = None,
     groups: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
@@ -152,7 +158,7 @@ def open_scan(
         Raise an error for a table without a label column.
     """
     _keep_signals()
-    expected = training or ExpectedColumns()
+    expected = training or Expected()
     if model is not None:
         expected = replace(_expected_columns(model), classes=model.classes_)
     requested = _requested(data, common, expected, model, groups=groups, labelled=labelled)
@@ -168,31 +174,20 @@ def open_scan(
         _say_other_grid(data, common, requested.every, model)
     messages.detail(repr(scan))
     if labelled and scan.columns is not None and scan.columns.label is None:
-        if isinstance(scan.parts()[0], FolderPart):
+        if isinstance(scan.parts()[0], FilesPart):
             raise CommandError(f"{scan.name} has no labels: {HOW_TO_LABEL}")
-        options = [f"--label {name}" for name in scan.columns.label_candidates]
-        may_be = (
-            f" It may be {' or '.join(options)}." if options and expected.classes is None else ""
-        )
-        unused = shortened(scan.columns.ignored) or "none"
+        unused = list_first(scan.columns.ignored) or "none"
         why = "has no label column"
         if expected.classes is not None:
             classes = np.asarray(expected.classes).tolist()
             names = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
             why = f"has no column that holds the classes of {expected.owner} ({names})"
-        rule = (
-            ". Without --label, the label must have one value per series, at least two different "
-            "values, and no empty cells"
-        )
-        raise CommandError(
-            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
-            f"{'' if may_be else rule}"
-        )
+        raise CommandError(f"{scan.name} {why}: name it with --label. Unused columns: {unused}")
     return CommandScan(scan, messages, expected)
 
 
 def read_batches(
-    data: str, common: CommonOptions, model: Any, batch_size: int, on_error: str = "raise"
+    data: str, common: CommonOptions, model: Any, batch_size: int
 ) -> Iterator[Dataset]:
     """Read series without labels for a model, some at a time, and print the detected columns.
 
@@ -200,12 +195,10 @@ def read_batches(
     ----------
     data, common, model, batch_size
         The data, the options of the command, a fitted model, and the number of series at a time.
-    on_error
-        See `slts.files.iter_series`.
     """
     _keep_signals()
     missing, expected = MissingCounts(), _expected_columns(model)
-    requested = _requested(data, common, expected, model, skip=on_error == "skip")
+    requested = _requested(data, common, expected, model)
     _say_other_grid(data, common, requested.every, model)
     for batch in scan_source(data, requested).batches(labels=False, batch_size=batch_size):
         if batch.columns is not None:
@@ -218,16 +211,16 @@ def read_batches(
     missing.say(common.messages)
 
 
-def _expected_columns(model: Any) -> ExpectedColumns:
+def _expected_columns(model: Any) -> Expected:
     """Return what a model says about columns; predictions need no classes."""
-    return ExpectedColumns(
+    return Expected(
         channels=model.channel_names_in_,
         label=model.label_column_,
         n_channels=model.n_channels_in_,
     )
 
 
-def _described(columns: Columns, expected: ExpectedColumns) -> str:
+def _described(columns: Columns, expected: Expected) -> str:
     """Describe columns, and say if the channels are used by position."""
     has_names = expected.channels is not None or columns.channel_names is None
     if has_names or expected.n_channels in (None, 1):
@@ -236,7 +229,7 @@ def _described(columns: Columns, expected: ExpectedColumns) -> str:
 
 
 def _requested(
-    data: str, common: CommonOptions, expected: ExpectedColumns, model: Any, **others: Any
+    data: str, common: CommonOptions, expected: Expected, model: Any, **others: Any
 ) -> RequestedColumns:
     """Return the columns that the options name; without --every, the grid of a model is used."""
     columns = common.columns
@@ -326,7 +319,7 @@ class CommandScan:
 
     scan: SeriesScan
     messages: Messages
-    expected: ExpectedColumns
+    expected: Expected
     kept: Sequence[AnyArray] | None = None
     missing: dict[int, MissingCounts] = field(default_factory=dict)
 
@@ -415,7 +408,7 @@ class _CommandPart:
             self.scan.all_missing.say(self.scan.messages)
 
 
-def _require_channels(batch: Dataset, expected: ExpectedColumns) -> None:
+def _require_channels(batch: Dataset, expected: Expected) -> None:
     """Raise an error if series have another number of channels than is expected."""
     n_channels = expected.n_channels
     if n_channels is not None and batch.series.n_channels != n_channels:
@@ -424,7 +417,7 @@ def _require_channels(batch: Dataset, expected: ExpectedColumns) -> None:
             hint = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)"
         elif batch.columns is not None and batch.columns.wide:
             hint = ": a table with one series per row has one channel"
-        elif batch.columns is not None and expected.owner == MODEL:
+        elif batch.columns is not None and expected.owner == "the model":
             # --channels would be for the training data too, if there is no model yet.
             hint = ": name as many with --channels"
         raise DataError(

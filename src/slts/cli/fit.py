@@ -17,6 +17,7 @@ from slts import estimators
 from slts.cli import options
 from slts.cli.data import (
     CommandScan,
+    Expected,
     check_device,
     check_output_path,
     open_scan,
@@ -25,7 +26,6 @@ from slts.cli.data import (
 )
 from slts.cli.evaluate import accuracy, copies_warning, describe_accuracy, validation_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
-from slts.columns import ExpectedColumns
 from slts.execution import duration
 from slts.guarantees import Certificate
 from slts.guarantees.held_out import HeldOut
@@ -161,7 +161,7 @@ def _open_test(
     """Return a scan of test data, which must have the channels and classes of the training data."""
     trained = read_labels(training)
     columns = training.columns
-    expected = ExpectedColumns(
+    expected = Expected(
         channels=training.scan.channel_names,
         classes=np.unique(trained.labels),
         label=columns.label if columns is not None and columns.has_header else None,

@@ -17,9 +17,9 @@ from slts.cli import options
 from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
-from slts.files import Dataset
 from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_sets
 from slts.quantities import count
+from slts.tables import Dataset
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"
@@ -35,7 +35,6 @@ def predict(
     out: Annotated[str, typer.Option("--out", "-o")] = _STDOUT,
     batch_size: Annotated[int, typer.Option(min=1)] = 1024,
     alpha: Annotated[float | None, options.share()] = None,
-    on_error: Annotated[str, options.choice(("raise", "skip"))] = "raise",
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -53,9 +52,6 @@ def predict(
     alpha
         Also write the prediction set, which contains the true class with probability 1 - ALPHA. The
         columns are the set, its size, and whether it has no class, a single one or several.
-    on_error
-        If a series has an infinite value, a cell that is not a number, or no value at all: stop, or
-        skip it and give the reason in a column `error`.
     """
     if out == "/dev/stdout":
         out = _STDOUT
@@ -72,29 +68,25 @@ def predict(
     if fitted.probability_scale_ is not None:
         columns += [f"p_{name}" for name in fitted.classes_.tolist()]
     columns += ["set", "set_size", "set_flag"] if sets is not None else []
-    columns += ["error"] if on_error == "skip" else []
     done, counts, flags = 0, Counter[str](), Counter[str]()
     with (
         _prediction_writer(out, columns, fitted.classes_, json_lines=common.as_json) as write,
         common.messages.counting("Predicting") as progress,
     ):
-        for batch in read_batches(data, common, fitted, batch_size, on_error):
+        for batch in read_batches(data, common, fitted, batch_size):
             records = _predict(fitted, batch, done, sets, alpha)
             write(records)
             done += len(records)
-            counts.update(str(record["prediction"]) for record in records if "error" not in record)
+            counts.update(str(record["prediction"]) for record in records)
             flags.update(record["set_flag"] for record in records if "set_flag" in record)
             progress(done, batch.share)
-    n_skipped = done - counts.total()
-    if n_skipped:
-        common.messages.say(f"skipped {n_skipped} of {done} series: see the column error")
     if out == _STDOUT:
         return
     if common.as_json:
-        result = {"out": out, "n_series": done, "n_skipped": n_skipped, "predicted": counts}
+        result = {"out": out, "n_series": done, "predicted": counts}
         show_json(result if sets is None else result | {"sets": flags})
     else:
-        common.messages.done(f"{count(done - n_skipped, 'prediction')}: {out}")
+        common.messages.done(f"{count(done, 'prediction')}: {out}")
         if sets is not None:
             common.messages.done(", ".join(f"{flags[flag]} {flag}" for flag in FLAGS))
 
@@ -102,7 +94,7 @@ def predict(
 def _predict(
     model: Any, batch: Dataset, first: int, sets: PredictionSets | None, alpha: float | None
 ) -> list[_Record]:
-    """Predict the series of a batch; those that were skipped have an error instead.
+    """Predict the series of a batch.
 
     Series without identifiers are numbered; `first` is the number of the first one.
     """
@@ -122,8 +114,6 @@ def _predict(
             columns |= {"set_size": label_sets.sizes.tolist(), "set_flag": label_sets.flags}
         rows = zip(*columns.values(), strict=True)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
-    for one in batch.unusable:
-        records.insert(one.position, {"id": one.id, "prediction": None, "error": one.reason})
     for number, record in enumerate(records, start=first):
         if record["id"] is None:
             record["id"] = number

@@ -11,9 +11,9 @@ from slts.cli import options
 from slts.cli.data import check_output_path, load_model, open_scan
 from slts.cli.evaluate import copies_warning
 from slts.cli.terminal import show_json
-from slts.files.paths import STDIN
 from slts.report import collect
 from slts.report.page import write_page
+from slts.tables.paths import STDIN
 
 
 @options.command

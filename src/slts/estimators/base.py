@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import require_device
-from slts.columns.roles import shortened
 from slts.errors import DataError, warn
 from slts.estimators.parameters import PARAMETERS, Kind, check_parameters
 from slts.estimators.prediction import (
@@ -34,7 +33,7 @@ from slts.execution import Bar, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
 from slts.features.origins import Origins
-from slts.quantities import count
+from slts.quantities import count, list_first
 from slts.series import SeriesBatch, as_series
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
@@ -332,8 +331,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
             elif batch.channel_names is not None and self.channel_names_in_ is not None:
                 hint = (
-                    f" Its channels are {shortened(batch.channel_names)}; those of the model are "
-                    f"{shortened(self.channel_names_in_)}."
+                    f" Its channels are {list_first(batch.channel_names)}; those of the model are "
+                    f"{list_first(self.channel_names_in_)}."
                 )
             raise DataError(
                 f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
@@ -359,15 +358,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return batch
         if set(known).isdisjoint(batch.channel_names):
             warn(
-                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {shortened(known)}: the channels of X are used in the given order"
+                f"X has channels {list_first(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {list_first(known)}: the channels of X are used in the given order"
             )
             return batch
         if set(batch.channel_names) != set(known):
             absent = next(name for name in known if name not in batch.channel_names)
             raise DataError(
-                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {shortened(known)}: X has no {absent!r}."
+                f"X has channels {list_first(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {list_first(known)}: X has no {absent!r}."
             )
         order = [batch.channel_names.index(name) for name in known]
         values = np.ascontiguousarray(batch.values[:, order])

@@ -4,7 +4,6 @@ batch          `SeriesBatch`, the container: values (steps x channels) and offse
 dataset        `Dataset`: a batch with labels, identifiers and groups
 convert        `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
 flatten        lists, arrays and pandas containers -> flat values and offsets; checks of the values
-long_tables    rows of data frames and files, one per step -> `Dataset`; time grid
 missing        missing values: what is observed, steps to leave out, interpolation
 channels       maps of steps and channels: unit rows, scales, differences, components
 naming         names of series from their identifiers; times of steps

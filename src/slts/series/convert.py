@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import replace
 from typing import overload
 
 import numpy as np
 
 from slts._typing import AnyArray, Layout, Missing
-from slts.columns import RequestedColumns, resolve_columns
-from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
-from slts.errors import DataError, warn
+from slts.errors import DataError
 from slts.series.batch import SeriesBatch
-from slts.series.dataset import Dataset, usable
 from slts.series.flatten import (
     check_layout,
     check_missing,
@@ -23,11 +19,7 @@ from slts.series.flatten import (
     is_table,
     warn_if_swapped,
 )
-from slts.series.long_tables import assemble, checked_rows
 from slts.series.missing import fill_gaps, trim_padding
-
-# Name for messages.
-_FRAME = "the data frame"
 
 
 @overload
@@ -90,13 +82,12 @@ def as_series(
         are then removed, and NaN anywhere else raises an error.
     id : str or sequence of str, optional
         Column of a data frame that identifies the series, or several columns that do so together.
-        Series are in the order of their first rows. Columns that you do not name are guessed as in
-        `scan_series`, and a warning states the guess.
+        Series are in the order of their first rows. Columns that you do not name have usual names,
+        as in `scan_series`.
     time : str, optional
         Column by which each series is sorted. If there is none, rows keep their order.
     channels : str or sequence of str, optional
-        Columns that hold the values; by default all other columns of numbers and booleans that are
-        not constant within every series.
+        Columns that hold the values; by default all other columns, as in `scan_series`.
     label : str, optional
         Column with the label, which must be constant within a series.
     missing : {"ignore", "interpolate", "error"}
@@ -151,8 +142,10 @@ def as_series(
     elif given or is_table(X):
         if padded:
             raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        found = _read_frame(X, RequestedColumns(id, time, label, channels), missing)
-        batch, labels = found.series, found.labels
+        from slts.tables.arrow import read_frame
+
+        frame = read_frame(X, id=id, time=time, label=label, channels=channels)
+        batch, labels = frame.series, frame.labels
     else:
         flat = flatten(X, layout)
         check_values(flat.values, flat.offsets, flat.channel_names)
@@ -161,7 +154,13 @@ def as_series(
             batch = trim_padding(batch)
     if padded or missing == "error":
         try:
-            check_values(batch.values, batch.offsets, batch.channel_names, missing="error")
+            check_values(
+                batch.values,
+                batch.offsets,
+                batch.channel_names,
+                batch.series_names,
+                missing="error",
+            )
         except DataError as error:
             if layout == "time_first" or not padded:
                 raise
@@ -172,34 +171,6 @@ def as_series(
     if missing == "interpolate":
         batch = fill_gaps(batch, np.full(batch.n_channels, np.nan))
     return batch if labels is None else (batch, labels)
-
-
-def _read_frame(X: object, requested: RequestedColumns, missing: Missing) -> Dataset:
-    """Read a long frame; warn if roles were guessed that are not clear."""
-    table = arrow_table(X, _FRAME)
-    if not table.num_rows:
-        raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
-    columns = resolve_columns(Chunk(table.slice(0, SAMPLE_ROWS), _FRAME), requested)
-    if not columns.long:
-        raise DataError(
-            "every row of the data frame is one series: use slts.scan_series(X), or for one "
-            "channel pass the values, X[columns].to_numpy()"
-        )
-    if requested.label is None and columns.label is not None:
-        ignored = (*columns.ignored, columns.label)
-        columns = replace(columns, label=None, ignored=ignored, guessed=columns.guessed - {"label"})
-    numbers = (n for n in columns.ignored if kind_of(table.schema.field(n).type) in NUMERIC)
-    if columns.guessed - {"channels"} or ("channels" in columns.guessed and any(numbers)):
-        warn(
-            f"the columns of the data frame were guessed: {columns}. Name them with id=, time=, "
-            f"label= and channels= if this is wrong, or to silence this warning"
-        )
-    rows = checked_rows(Chunk(table, _FRAME), columns, labels=True).rows
-    found = assemble(rows, columns, _FRAME, labels=True)
-    if missing == "error":
-        series, ids = found.series, None if found.ids is None else found.ids.tolist()
-        check_values(series.values, series.offsets, series.channel_names, ids, missing=missing)
-    return usable(found, columns.channels, skip=False)
 
 
 def check_one_per_series(

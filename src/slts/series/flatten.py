@@ -50,7 +50,7 @@ def flatten(X: object, layout: Layout) -> Flat:
     if isinstance(X, str | PathLike):
         raise DataError(
             f"X is of type {type(X).__name__}, expected {_ACCEPTED}. Read a file with "
-            f"slts.files.read_series, or scan it with slts.scan_series"
+            f"slts.tables.read_series, or scan it with slts.scan_series"
         )
     if hasattr(X, "__dask_graph__"):
         raise DataError(

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from slts.columns.rows import same_step
 from slts.errors import DataError, warn
 from slts.execution import DaskRunner, ThreadRunner, check_stopped, running_client
-from slts.files import Dataset
 from slts.quantities import count
+from slts.series.dataset import Dataset
 from slts.series.source import Digests, Part, SeriesSource, identifier_digests
+from slts.tables.times import same_step
 
 # Series that are read at a time.
 BATCH = 1024
@@ -21,11 +21,10 @@ def require_labels(scan: SeriesSource) -> None:
     """Raise an error for a table without a label column, before anything is read."""
     columns = scan.columns
     if columns is not None and columns.label is None:
-        may_be = f"It may be {' or '.join(map(repr, columns.label_candidates))}. "
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
             f"{scan.name} has no labels: name their column, scan_series(..., label='...'). "
-            f"{may_be if columns.label_candidates else ''}Unused columns: {others}."
+            f"Unused columns: {others}."
         )
 
 

@@ -19,10 +19,10 @@ import dask.dataframe as frames
 import pyarrow as pa
 
 from slts import DataError
-from slts.files import dask_collections, scan_series
-from slts.files.dask_collections import is_collection
+from slts.tables import dask_collections, scan_series
+from slts.tables.dask_collections import is_collection
 from slts.series.dataset import join
-from tests.files.forms import assert_holds, csv_text, long_table, make_data, replaced
+from tests.tables.forms import assert_holds, csv_text, long_table, make_data, replaced
 
 DATA = make_data()
 BATCH, LABELS, IDS = DATA
@@ -244,7 +244,7 @@ def test_scanning_a_file_does_not_import_dask(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text(csv_text(long_table(*DATA)))
     program = (
-        "import sys; from slts.files import scan_series; "
+        "import sys; from slts.tables import scan_series; "
         f"scan_series({str(path)!r}).read(); "
         "assert 'dask' not in sys.modules"
     )

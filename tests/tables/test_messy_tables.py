@@ -11,8 +11,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from slts import DataError, as_series
-from slts.files import iter_series, read_series, scan_series
-from tests.files.forms import csv_text, list_table, long_table, make_data, read_parts, replaced
+from slts.tables import iter_series, read_series, scan_series
+from tests.tables.forms import csv_text, list_table, long_table, make_data, read_parts, replaced
 
 BATCH, LABELS, IDS = make_data()
 N_ROWS = BATCH.n_steps
@@ -149,8 +149,8 @@ def test_frames_and_rows_of_lists_have_several_identifiers_too():
 
 @pytest.mark.parametrize("form", [".csv", ".parquet"])
 def test_a_later_time_that_cannot_be_read_is_named(form, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.arrow_files.SAMPLE_ROWS", 10)
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 10)
+    monkeypatch.setattr("slts.tables.arrow_files.SAMPLE_ROWS", 10)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 10)
     table = moments(long_table(BATCH, LABELS, IDS), str)
     texts = table["t"].to_pylist()
     texts[-1] = "late"
@@ -161,7 +161,7 @@ def test_a_later_time_that_cannot_be_read_is_named(form, tmp_path, monkeypatch):
 
 
 def test_seconds_may_have_fractions_in_later_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 10)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 10)
     path = tmp_path / "data.csv"
     rows = [f"a,2024-03-01 00:{i // 60:02d}:{i % 60:02d},{i % 7}" for i in range(500)]
     path.write_text("\n".join(["id,t,x", *rows, "a,2024-03-01 00:50:00.25,5"]))
@@ -178,7 +178,7 @@ def test_booleans_are_read_as_zeros_and_ones(form, tmp_path):
 
 
 def test_a_number_among_booleans_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 10)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 10)
     path = tmp_path / "data.csv"
     rows = "".join(f"a{i // 100},{i % 3 == 0}\n" for i in range(2_000))
     path.write_text(f"id,on\n{rows}b,0.5\n")
@@ -199,9 +199,9 @@ def test_a_coded_label_is_not_a_channel(form, tmp_path):
 
 def later(table, name, values, folder, monkeypatch, form):
     """Write a table in which a column changes its nature after the rows of the sample."""
-    monkeypatch.setattr("slts.files.arrow_files.SAMPLE_ROWS", 60)
-    monkeypatch.setattr("slts.files.reading.SAMPLE_ROWS", 60)
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 11)
+    monkeypatch.setattr("slts.tables.arrow_files.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("slts.tables.reading.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 11)
     return write(table.append_column(name, pa.array(values)), folder, form)
 
 

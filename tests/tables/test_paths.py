@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError
-from slts.files import read_series, scan_series
-from tests.files.forms import (
+from slts.tables import read_series, scan_series
+from tests.tables.forms import (
     assert_holds,
     csv_text,
     list_table,
@@ -58,7 +58,7 @@ def refused(source, message, error=DataError):
 
 @pytest.fixture
 def one_part_per_row_group(monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
+    monkeypatch.setattr("slts.tables.parquet_parts._PARTS", 1 << 20)
 
 
 # -- Folders
@@ -154,7 +154,7 @@ def columns_and_labels(source, **options):
 
 
 def test_names_of_folders_are_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
+    monkeypatch.setattr("slts.tables.parquet_parts._PARTS", 1 << 20)
     keys = ["day=3/label=a", "day=3/label=b%2Fc", "day=12/label=%C3%A9"]
     folder = write_partitions(tmp_path / "data", keys)
     files = [folder / key / "part-0.parquet" for key in keys]
@@ -407,7 +407,7 @@ def test_a_folder_may_be_named_like_a_url(tmp_path, monkeypatch):
 
 def test_a_scan_does_not_depend_on_the_working_directory(tmp_path, monkeypatch):
     # Many parts list the files again, in the other directory.
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
+    monkeypatch.setattr("slts.tables.parquet_parts._PARTS", 1 << 20)
     (tmp_path / "elsewhere").mkdir()
     names = [f"data/{path.name}" for path in write_parts(tmp_path / "data", 12)]
     pq.write_table(long_table(*DATA), tmp_path / "data.parquet", row_group_size=5)

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slts import DataError
-from slts.files import scan_series
+from slts.tables import scan_series
 from slts.series.dataset import join
-from tests.files.forms import (
+from tests.tables.forms import (
     assert_holds,
     list_table,
     long_table,
@@ -64,7 +64,7 @@ def assert_complete(scan, data):
 
 @pytest.fixture
 def one_part_per_segment(monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
+    monkeypatch.setattr("slts.tables.parquet_parts._PARTS", 1 << 20)
 
 
 # -- How files are cut
@@ -137,7 +137,7 @@ def test_neighbours_in_different_parts_may_look_alike(tmp_path):
 
 @pytest.mark.parametrize("rows_per_group", [100, 33])
 def test_list_form_is_cut_inside_row_groups_too(rows_per_group, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._SEGMENT_STEPS", 8)
+    monkeypatch.setattr("slts.tables.parquet_parts._SEGMENT_STEPS", 8)
     data = series_of_lengths(np.arange(100) % 7 + 1)
     path = tmp_path / "data.parquet"
     table = list_table(*data)
@@ -164,7 +164,7 @@ def test_parts_have_about_equal_size(tmp_path):
 
 @pytest.mark.parametrize("parts", [16, 1 << 20])
 def test_a_part_does_not_store_all_files(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", parts)
+    monkeypatch.setattr("slts.tables.parquet_parts._PARTS", parts)
     folder = write_files(tmp_path / "folder", series_of_lengths([5] * 80), 5)
     found = scan_series(folder).parts()
     assert len(found) == min(80, parts)

@@ -11,9 +11,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from slts import SeriesBatch
-from slts.files import iter_series, scan_series
+from slts.tables import iter_series, scan_series
 from slts.series.dataset import join
-from tests.files.forms import make_data, write_folder
+from tests.tables.forms import make_data, write_folder
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
 
@@ -49,8 +49,8 @@ LARGE = ["long", "long feather", "lists", "lists feather"]
 @pytest.fixture
 def batch_bytes(monkeypatch):
     """Small batches, so that small files are enough."""
-    monkeypatch.setattr("slts.files.scan.BATCH_BYTES", 1 << 17)
-    monkeypatch.setattr("slts.files.arrow_files._READ_BYTES", 3 << 15)
+    monkeypatch.setattr("slts.tables.scan.BATCH_BYTES", 1 << 17)
+    monkeypatch.setattr("slts.tables.arrow_files._READ_BYTES", 3 << 15)
     return 1 << 17
 
 
@@ -88,7 +88,7 @@ def test_batch_size_is_a_limit_too(tmp_path):
 def test_a_folder_of_large_files_is_read_in_small_batches(tmp_path, monkeypatch):
     batch, labels, ids = make_data()
     folder = write_folder(tmp_path / "folder", batch, labels, ids)
-    monkeypatch.setattr("slts.files.scan.BATCH_BYTES", 1)
+    monkeypatch.setattr("slts.tables.scan.BATCH_BYTES", 1)
     pieces = list(iter_series(folder, batch_size=5))
     assert [len(piece) for piece in pieces] == [1] * 12
     assert join(pieces).labels.tolist() == labels.tolist()
@@ -99,8 +99,8 @@ def test_a_folder_of_large_files_is_read_in_small_batches(tmp_path, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "length"), [("long", 100), ("lists", 10_000)])
 def test_a_large_row_group_is_not_held_in_memory(form, length, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.scan.BATCH_BYTES", 1 << 20)
-    monkeypatch.setattr("slts.files.arrow_files._READ_BYTES", 3 << 18)
+    monkeypatch.setattr("slts.tables.scan.BATCH_BYTES", 1 << 20)
+    monkeypatch.setattr("slts.tables.arrow_files._READ_BYTES", 3 << 18)
     values = np.random.default_rng(0).normal(size=(800_000, 6))
     offsets = np.arange(0, len(values) + 1, length)
     path = write_large(form, tmp_path, SeriesBatch(values, offsets, [f"c{c}" for c in range(6)]))

@@ -11,16 +11,24 @@ from pathlib import Path
 
 import numpy as np
 
-from slts._typing import AnyArray
-from slts.columns import RequestedColumns
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.datasets import info, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
-from slts.files.paths import base_suffix
-from slts.files.text_files import open_text
-from slts.series import SeriesBatch
-from slts.series.dataset import Dataset, first_missing, usable
-from slts.series.flatten import Flat, as_numbers, flatten_array, flatten_list, warn_if_swapped
+from slts.series.batch import SeriesBatch
+from slts.series.dataset import Dataset, first_missing
+from slts.series.flatten import (
+    Flat,
+    as_numbers,
+    check_values,
+    flatten_array,
+    flatten_list,
+    warn_if_swapped,
+)
+from slts.series.missing import trim_padding
+from slts.tables.paths import base_suffix
+from slts.tables.roles import ExpectedColumns
+from slts.tables.text import open_binary
 
 _NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
@@ -45,37 +53,34 @@ class WholePart:
         The source, as it was given.
     path
         The absolute path of a file; None for a published data set.
-    requested
-        Channels of a trained model, in whose order named channels are returned; and whether series
-        that cannot be used are left out, rather than an error.
+    expected
+        Channels of a trained model, in whose order named channels are returned.
     """
 
     name: str
     path: Path | None
-    requested: RequestedColumns
+    expected: ExpectedColumns
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read everything, and yield slices of it."""
-        requested = self.requested
         if self.path is None:
             whole = _read_published(self.name)
         elif base_suffix(self.path) == ".npz":
-            whole = _read_npz(self.path, self.name, requested, labels=labels)
+            whole = _read_npz(self.path, self.name, self.expected, labels=labels)
         else:
-            whole = _read_ts(self.path, self.name, skip=requested.skip)
-        whole = replace(_in_order(whole, requested.expected.channels), share=1.0)
+            whole = _read_ts(self.path, self.name)
+        series = _in_order(whole.series, self.expected.channels)
+        whole = replace(whole, series=series, share=1.0)
         return whole.batches(labels=labels, batch_size=batch_size)
 
 
-def _in_order(dataset: Dataset, expect: Sequence[str] | None) -> Dataset:
+def _in_order(series: SeriesBatch, expected: Sequence[str] | None) -> SeriesBatch:
     """Put named channels in the order of a model, which warns if they have other names."""
-    series, names = dataset.series, dataset.series.channel_names
-    if names is None or expect is None or tuple(expect) == names:
-        return dataset
-    if set(expect) != set(names):
-        return dataset
-    values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
-    return replace(dataset, series=series.with_values(values, tuple(expect)))
+    names = series.channel_names
+    if names is None or expected is None or set(expected) != set(names):
+        return series
+    order = [names.index(name) for name in expected]
+    return series.with_values(np.ascontiguousarray(series.values[:, order]), tuple(expected))
 
 
 def _read_published(name: str) -> Dataset:
@@ -87,21 +92,35 @@ def _read_published(name: str) -> Dataset:
     return Dataset(series, classes, source=title)
 
 
-def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
-    wrong: dict[int, str] = {}
-    with open_text(path, name) as file:
+def _read_ts(path: Path, name: str) -> Dataset:
+    with open_binary(path, name) as file:
         try:
-            lines = io.TextIOWrapper(file.stream, encoding="utf-8-sig")
-            series, classes = parse_ts(lines, name, wrong if skip else None)
+            lines = io.TextIOWrapper(file, encoding="utf-8-sig")
+            series, classes = parse_ts(lines, name)
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
-    batch = SeriesBatch.from_checked(*flatten_list(series, "channels_first"))
-    found = usable(Dataset(batch, classes, source=name), None, skip=skip)
-    reasons = (one._replace(reason=wrong.get(one.position, one.reason)) for one in found.unusable)
-    return replace(found, unusable=tuple(reasons))
+    return _dataset(*flatten_list(series, "channels_first"), labels=classes, source=name)
 
 
-def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: bool) -> Dataset:
+def _dataset(
+    values: FloatArray,
+    offsets: IntArray,
+    names: tuple[str, ...] | None = None,
+    ids: AnyArray | None = None,
+    *,
+    labels: AnyArray | None,
+    source: str,
+) -> Dataset:
+    """Check the values of series, and remove steps without a value at their ends."""
+    try:
+        check_values(values, offsets, names, None if ids is None else ids.tolist())
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from error
+    series = trim_padding(SeriesBatch.from_checked(values, offsets, names))
+    return Dataset(series if ids is None else series.named(ids), labels, ids, source)
+
+
+def _read_npz(path: Path, name: str, expected: ExpectedColumns, *, labels: bool) -> Dataset:
     """Read named arrays, without unpickling: pickles could run code."""
     try:
         # NumPy does not close a damaged file.
@@ -124,13 +143,14 @@ def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: boo
         reason = "" if "pickle" in str(error) else f": {error}"
         raise DataError(f"{name} is not an .npz file, or is damaged{reason}") from error
     try:
-        series = _npz_series(arrays, requested.expected.n_channels)
+        series = _npz_series(arrays, expected.n_channels)
     except (DataError, TypeError) as error:
         raise DataError(f"{name}: {error}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
     ids = _one_per_series(arrays, "ids", len(series), name)
-    found = Dataset(series if ids is None else series.named(ids), classes, ids, name)
-    return usable(found, series.channel_names, skip=requested.skip)
+    return _dataset(
+        series.values, series.offsets, series.channel_names, ids, labels=classes, source=name
+    )
 
 
 def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError
-from slts.files import iter_series, read_series, scan_series
-from tests.files.forms import (
+from slts.tables import iter_series, read_series, scan_series
+from tests.tables.forms import (
     assert_holds,
     csv_text,
     list_table,

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from slts import DataError, SeriesBatch, as_series
 from slts.columns.facts import MISSING
-from slts.files import iter_series, read_series
-from tests.files.forms import make_data, write_form
+from slts.tables import iter_series, read_series
+from tests.tables.forms import make_data, write_form
 
 FORMS = (".ts", ".csv", ".csv.gz", ".parquet", ".npz", "folder", "lists")
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError, as_series, scan_series
-from slts.files import iter_series, read_series
-from tests.files.forms import (
+from slts.tables import iter_series, read_series
+from tests.tables.forms import (
     csv_text,
     list_table,
     long_table,
@@ -70,7 +70,7 @@ def test_bad_csv(text, message, tmp_path):
 
 
 def test_a_word_among_numbers_is_found_far_from_the_start(tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 10)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 10)
     path = tmp_path / "data.csv"
     rows = "".join(f"a{i // 100},{i % 7}\n" for i in range(2_000))
     path.write_text(f"id,x\n{rows}b,oops\n")
@@ -484,7 +484,7 @@ def test_bad_ts_names_the_line(tmp_path):
 def test_a_path_instead_of_series_is_explained(kind, tmp_path):
     path = write_form(".parquet", tmp_path, *make_data())
     message = (
-        r"X is of type .*Read a file with slts.files.read_series, or scan it with slts.scan_series"
+        r"X is of type .*Read a file with slts.tables.read_series, or scan it with slts.scan_series"
     )
     with pytest.raises(DataError, match=message):
         as_series(kind(path))

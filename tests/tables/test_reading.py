@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from slts import DataError
 from slts.datasets import load
-from slts.files import iter_series, read_series, scan_series
-from slts.files.paths import is_path_like
+from slts.tables import iter_series, read_series, scan_series
+from slts.tables.paths import is_path_like
 from slts.series.dataset import join
 from slts.series.source import SeriesSource
-from tests.files.forms import (
+from tests.tables.forms import (
     FORMS,
     assert_holds,
     csv_text,
@@ -209,7 +209,7 @@ def test_semicolons_decimal_commas_and_a_byte_order_mark(tmp_path):
 @pytest.mark.usefixtures("tables_in_parts")
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
 def test_blocks_end_inside_lines(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 12)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 12)
     rows = "".join(f"series {i // 100},{i % 100},{i % 97},{-(i % 89)}\r\n" for i in range(5_000))
     path = tmp_path / f"data.csv{suffix}"
     write_compressed(path, f"\ufeffid,t,x,z\r\n{rows}".encode())
@@ -224,7 +224,7 @@ def test_blocks_end_inside_lines(suffix, tmp_path, monkeypatch):
 
 
 def test_an_integer_at_first_may_be_a_fraction_later(tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 10)
+    monkeypatch.setattr("slts.tables.text_files._BLOCK", 1 << 10)
     path = tmp_path / "data.csv"
     rows = "".join(f"a,{i},{i % 7}\n" for i in range(1000))
     path.write_text(f"id,t,x\n{rows}a,1000.5,0.25\n")
@@ -321,6 +321,6 @@ def test_rows_of_a_small_table_may_have_any_order(form, tmp_path, monkeypatch):
     path = write_form(form, tmp_path, *data, order=np.argsort(steps, kind="stable"))
     assert len(scan_series(path).parts()) == 1
     assert_holds(read_parts(scan_series(path)), data)
-    monkeypatch.setattr("slts.files.scan._SMALL_BYTES", 10)
+    monkeypatch.setattr("slts.tables.scan._SMALL_BYTES", 10)
     with pytest.raises(DataError, match="must be contiguous to be read in batches"):
         list(scan_series(path).batches())

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError
-from slts.files import iter_series, read_series, scan_series
+from slts.tables import iter_series, read_series, scan_series
 
 RNG = np.random.default_rng(0)
 TIMES = [np.sort(RNG.uniform(0, 2, size=n)) + 5.0 for n in (30, 12, 1, 40)]

@@ -1,0 +1,308 @@
+"""`scan_series`, `read_series` and `iter_series`: the name of a source determines its form."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+
+from slts.datasets import list_datasets
+from slts.errors import DataError
+from slts.series.dataset import Dataset
+from slts.series.flatten import is_frame
+from slts.tables.arrays import DAMAGED, WholePart
+from slts.tables.arrow import FeatherPart, FramePart, ParquetScan
+from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
+from slts.tables.folders import CsvPart, FilesPart
+from slts.tables.paths import (
+    DATA_SUFFIXES,
+    PARQUET_SUFFIXES,
+    STDIN,
+    TEXT_SUFFIXES,
+    Files,
+    Paths,
+    base_suffix,
+    is_compressed,
+    is_path_like,
+    is_pattern,
+    raise_if_url,
+)
+from slts.tables.roles import ExpectedColumns, RequestedColumns
+from slts.tables.scan import SeriesScan, TablePart, is_small
+from slts.tables.text import CsvFile, saved_stdin
+
+# How many times larger a compressed text file may be in memory.
+_COMPRESSION = 8
+
+_FORMS = (
+    ".ts, .csv or .tsv (also compressed: .gz, .bz2, .xz or .zst), .parquet, .feather, .npz, a "
+    "folder, a pattern or list of files, or - for CSV from standard input"
+)
+
+
+def scan_series(
+    source: object,
+    *,
+    id: str | Sequence[str] | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    channels: str | Sequence[str] | None = None,
+    expect: Sequence[str] | ExpectedColumns | None = None,
+    groups: str | None = None,
+    every: str | float | None = None,
+) -> SeriesScan:
+    """Open data that need not fit in memory, and find its columns.
+
+    The series are read when they are needed. In long form, a table of up to 64 MiB (8 MiB if it is
+    compressed text) is read as a whole, and its rows may have any order. Larger tables are read in
+    batches and parts, and all rows of a series must be contiguous.
+
+    Parameters
+    ----------
+    source : str, path, list of paths, data frame or Dask collection
+        A source of `read_series`. Or a data frame of pandas or polars or an
+        Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
+        series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
+        (series, label).
+    id, time, label, channels, expect, groups, every
+        See `read_series`.
+
+    Returns
+    -------
+    SeriesScan
+        The source, which can be read any number of times.
+
+    Raises
+    ------
+    DataError
+        If columns do not exist, or a column has no role. The message has the call that helps.
+
+    See Also
+    --------
+    read_series : Read all series of a source.
+    iter_series : Read a source once, in batches.
+    """
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=_known(expect))
+    return scan_source(source, requested)
+
+
+def read_series(
+    path: Paths,
+    *,
+    id: str | Sequence[str] | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    channels: str | Sequence[str] | None = None,
+    expect: Sequence[str] | ExpectedColumns | None = None,
+    groups: str | None = None,
+    every: str | float | None = None,
+    labels: bool = True,
+) -> Dataset:
+    """Read all series of a source.
+
+    Parameters
+    ----------
+    path : str, path, or list of them
+        A file; its suffix determines the form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in
+        long form (one row per step) or in wide form (one row per series, one column per step;
+        without header, the label is the first or the last column); Parquet and Feather also in
+        list form (one row per series, one list per channel); `.npz` (`X` and `y`, or `values`,
+        `offsets` and `y`). Text files may be compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
+
+        Or several Parquet files that are read as one table: a folder, a pattern such as
+        ``"data/part-*.parquet"``, or a list of files in the given order. Folders inside with names
+        such as ``label=a`` define a column ``label``.
+
+        Or several CSV files with one series each: a folder with labels in ``labels.csv``, a folder
+        with one folder of such files per class, a pattern or a list. Or ``"-"`` for CSV from
+        standard input, or a data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
+    id, time, label : str, optional
+        Columns of a table; by default those with a usual name (see "Columns" in the guide to your
+        own data). If several columns identify a series together, `id` is a list:
+        ``["subject", "trial"]``.
+    channels : str or sequence of str, optional
+        Columns with the values: a list, or names separated by commas; ``"c1..c12"`` means all
+        columns from the first to the second. By default all other columns, which must be numbers or
+        booleans that are not constant in every series and do not rise in every series.
+    expect : sequence of str or ExpectedColumns, optional
+        Channels of a trained model, which are read in this order if the channels have names; or
+        all that the model says about columns.
+    groups : str, optional
+        Column with the group of a series, such as the subject; constant within every series.
+    every : str or float, optional
+        Resample every series in long form on a regular time grid that starts at its first time. The
+        interval is text such as ``"20ms"``, or a number if the times are numbers. Channels are
+        interpolated linearly. By default the steps are kept, and the time only sorts them.
+    labels : bool
+        Whether labels and groups are needed. If not, they may be missing.
+
+    Returns
+    -------
+    Dataset
+        Series, labels and identifiers.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be used; the message names the file, the position and a remedy.
+
+    See Also
+    --------
+    iter_series : Read a source in batches.
+    """
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=_known(expect))
+    return scan_source(path, requested).read(labels=labels)
+
+
+def iter_series(
+    path: Paths,
+    *,
+    id: str | Sequence[str] | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    channels: str | Sequence[str] | None = None,
+    expect: Sequence[str] | ExpectedColumns | None = None,
+    groups: str | None = None,
+    every: str | float | None = None,
+    labels: bool = True,
+    batch_size: int = 1024,
+) -> Iterator[Dataset]:
+    """Read the series of a source in batches.
+
+    Only a few batches of a table or a folder are in memory at any time. Small tables in long form
+    are read as a whole (see `scan_series`).
+
+    Parameters
+    ----------
+    path, id, time, label, channels, expect, groups, every, labels
+        See `read_series`.
+    batch_size : int
+        Largest number of series in a batch.
+
+    Yields
+    ------
+    Dataset
+        The next series.
+    """
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=_known(expect))
+    yield from scan_source(path, requested).batches(labels=labels, batch_size=batch_size)
+
+
+def _known(expect: Sequence[str] | ExpectedColumns | None) -> ExpectedColumns:
+    return expect if isinstance(expect, ExpectedColumns) else ExpectedColumns(expect)
+
+
+def scan_source(source: object, requested: RequestedColumns) -> SeriesScan:
+    """Choose the form of a source."""
+    if is_path_like(source):
+        if isinstance(source, str | os.PathLike):
+            return _scan_path(os.fspath(source), requested)
+        return _scan_files(Files.listed(source), requested)
+    if is_collection(source):
+        return BagScan(source, requested) if is_bag(source) else scan_frame(source, requested)
+    if is_frame(source):
+        return _of_part(FramePart.of(source, requested))
+    is_empty = isinstance(source, list | tuple) and not source
+    raise DataError(
+        f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
+        f"Bag, got {'an empty list' if is_empty else type(source).__name__}"
+    )
+
+
+def _scan_path(name: str, requested: RequestedColumns) -> SeriesScan:
+    """Choose the form of a source by its name."""
+    raise_if_url(name)
+    path, suffix = Path(name).absolute(), base_suffix(name)
+    if name == STDIN:
+        return _scan_csv("standard input", saved_stdin(), requested)
+    if is_pattern(name):
+        return _scan_files(Files.matching(name), requested)
+    if not path.exists():
+        if name.partition(":")[0] in list_datasets():
+            requested.require_none(name)
+            return SeriesScan(name, None, [WholePart(name, None, requested.expected)])
+        near = _similar_name(path)
+        hint = "" if near is None else f". Did you mean {near}?"
+        raise FileNotFoundError(f"{name}: there is no such file, folder or data set{hint}")
+    if path.is_dir():
+        files = Files.in_folder(name)
+        if files is None:
+            raise _no_data_in(name, path)
+        return _scan_files(files, requested)
+    if suffix not in DATA_SUFFIXES:
+        raise DataError(
+            f"{name} has an unknown suffix; expected {_FORMS}. Rename a text file to .csv or .tsv, "
+            f"and save other tables as CSV"
+        )
+    if is_compressed(path) and suffix not in (*TEXT_SUFFIXES, ".ts"):
+        raise DataError(
+            f"{name}: compressed {suffix} files cannot be read. Decompress it first. The format "
+            f"itself compresses its contents"
+        )
+    if suffix in PARQUET_SUFFIXES:
+        return _scan_files(Files.listed([name]), requested)
+    if suffix in (".ts", ".npz"):
+        requested.require_none(name)
+        part = WholePart(name, path, requested.expected)
+        return SeriesScan(name, None, [part], _size_in_memory([path]))
+    if suffix in TEXT_SUFFIXES:
+        return _scan_csv(name, path, requested)
+    return _of_part(FeatherPart.at(path, name, requested), [path])
+
+
+def _scan_csv(name: str, path: Path, requested: RequestedColumns) -> SeriesScan:
+    """Scan one CSV file: a table, or one series for a model that was trained on such files."""
+    if requested.expected.one_file_per_series and not requested.ids:
+        return _scan_files(Files(name, path.parent, (str(path),)), requested)
+    table = CsvFile.at(path, name)
+    columns = table.resolve(requested)
+    size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
+    return _of_part(CsvPart(name, table, columns, is_small(size)), [path])
+
+
+def _scan_files(files: Files, requested: RequestedColumns) -> SeriesScan:
+    """Scan Parquet files as one table, or CSV files with one series each."""
+    if files.is_parquet:
+        return ParquetScan(files, requested)
+    return _of_part(FilesPart.of(files, requested), files.paths)
+
+
+def _no_data_in(name: str, path: Path) -> DataError:
+    first = min((file.name for file in path.iterdir() if file.is_file()), default=None)
+    hint = "" if first is None else f". Give one of its files, such as {Path(name, first)}"
+    if first is not None and first.lower().endswith((".txt", ".dat", ".data")):
+        hint = f". Its files, such as {first}, must end in .csv or .tsv to be read as text"
+    return DataError(
+        f"{name} has neither Parquet files nor CSV files with series, nor folders with CSV files, "
+        f"one folder per class{hint}"
+    )
+
+
+def _similar_name(path: Path) -> str | None:
+    """Return the name of data in the same folder that is similar, of the same suffix if any is."""
+    if not path.parent.is_dir():
+        return None
+    others = [f for f in path.parent.iterdir() if f.is_dir() or base_suffix(f) in DATA_SUFFIXES]
+    # Compare stems: a common suffix does not make two names similar.
+    near = get_close_matches(path.stem, {file.stem for file in others}, n=1)
+    names = sorted(file.name for file in others if file.stem in near)
+    return min(names, key=lambda name: base_suffix(name) != base_suffix(path), default=None)
+
+
+def _of_part(part: TablePart, files: Sequence[Path] = ()) -> SeriesScan:
+    """Scan a table with one part, which is read from beginning to end."""
+    return SeriesScan(part.name, part.columns, [part], _size_in_memory(files))
+
+
+def _size_in_memory(files: Sequence[Path]) -> int | None:
+    """Return the size of files, which is similar to the size in memory; None if compressed."""
+    if not files or any(is_compressed(file) for file in files):
+        return None
+    if files[0].suffix.lower() == ".npz":
+        # What is wrong with a damaged file is said when it is read.
+        with suppress(*DAMAGED), zipfile.ZipFile(files[0]) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    return sum(file.stat().st_size for file in files)
