@@ -78,7 +78,7 @@ def test_type_checkers_see_the_public_names_where_they_come_from():
         for node in block.body
         for alias in node.names
     }
-    parts = dict.fromkeys(("datasets", "files"), "")
+    parts = dict.fromkeys(("datasets", "tables"), "")
     assert imported == slts._PUBLIC | parts
     assert set(imported) == set(slts.__all__)
 

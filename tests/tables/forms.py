@@ -45,7 +45,7 @@ def long_table(batch, labels, ids, *, label=True):
     steps = np.concatenate([np.arange(length) for length in batch.lengths])
     columns = {"recording": ids[rows], "t": steps}
     if label:
-        columns["speaker"] = labels[rows]
+        columns["label"] = labels[rows]
     names = batch.channel_names or CHANNELS
     return pa.table(columns | {name: batch.values[:, c] for c, name in enumerate(names)})
 

@@ -284,13 +284,13 @@ def test_numbers_of_another_width_are_one_schema(tmp_path):
 def test_labels_that_are_missing_in_places(tmp_path):
     batch, labels, ids = make_data()
     table = long_table(batch, labels, ids)
-    position = table.schema.get_field_index("speaker")
-    gaps = table["speaker"].to_pylist()
+    position = table.schema.get_field_index("label")
+    gaps = table["label"].to_pylist()
     gaps[5] = None
     path = tmp_path / "data.parquet"
-    pq.write_table(table.set_column(position, "speaker", pa.array(gaps)), path)
-    refused(path, r"row 5 \(series '.*'\): 'speaker' \(label\) is missing", label="speaker")
-    assert len(read_series(path, labels=False, label="speaker")) == len(batch)
+    pq.write_table(table.set_column(position, "label", pa.array(gaps)), path)
+    refused(path, r"row 5 \(series '.*'\): 'label' \(label\) is missing", label="label")
+    assert len(read_series(path, labels=False, label="label")) == len(batch)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_labels_stored_as_other_numbers(dtype, kind, form, tmp_path):
     batch, _, ids = make_data()
     numbers = np.arange(len(batch)) % 3
     table = form(batch, numbers, ids)
-    name = "label" if form is list_table else "speaker"
+    name = "label" if form is list_table else "label"
     column = table[name].cast(pa.float32()).cast(dtype)
     path = tmp_path / "data.parquet"
     pq.write_table(table.set_column(table.column_names.index(name), name, column), path)

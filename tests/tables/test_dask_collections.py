@@ -152,7 +152,7 @@ def test_a_data_frame():
     frame = frame_of(partitions())
     assert is_collection(frame)
     scan = scan_series(frame)
-    assert (scan.columns.id, scan.columns.label) == ("recording", "speaker")
+    assert (scan.columns.id, scan.columns.label) == ("recording", "label")
     assert counts(scan) == [0, 5, 0, 7]
     assert_holds(scan.read(), DATA)
     assert_holds(join(scan.batches(batch_size=4)), DATA)

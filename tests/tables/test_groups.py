@@ -82,11 +82,11 @@ def test_groups_are_read_in_batches(data, tmp_path):
 
 def test_a_named_group_is_not_guessed_as_the_series(data, tmp_path):
     table = with_subject(long_table(*data), data[0]).rename_columns(
-        ["take", "t", "speaker", "c1", "c2", "c3", "subject"]
+        ["take", "t", "label", "c1", "c2", "c3", "subject"]
     )
     path = tmp_path / "data.csv"
     path.write_text(csv_text(table))
-    found = read_series(path, groups="subject", label="speaker")
+    found = read_series(path, groups="subject", label="label")
     assert found.columns.id == "take"
     assert_holds(found, data)
 
@@ -107,8 +107,8 @@ def test_columns_that_are_not_groups(data, tmp_path):
         read_series(path, groups="subject")
     with pytest.raises(DataError, match=r"has no column 'person' \(groups\)"):
         scan_series(path, groups="person")
-    with pytest.raises(DataError, match=r"'speaker' cannot have two roles \(groups\)"):
-        scan_series(path, groups="speaker", label="speaker")
+    with pytest.raises(DataError, match=r"'label' cannot have two roles \(groups\)"):
+        scan_series(path, groups="label", label="label")
     np.savez(tmp_path / "data.npz", X=np.zeros((3, 1, 4)), y=[0, 1, 0])
     with pytest.raises(DataError, match=r"no named columns, so --groups \(groups=\) cannot"):
         scan_series(tmp_path / "data.npz", groups="subject")

@@ -88,7 +88,7 @@ def test_dates_with_slashes_and_dots_are_times(form, tmp_path):
 def test_row_numbers_of_pandas_are_not_listed(tmp_path):
     long_table(BATCH, LABELS, IDS).to_pandas().to_csv(tmp_path / "data.csv")
     columns = read_series(tmp_path / "data.csv").columns
-    assert str(columns) == "id=recording, time=t, label=speaker, channels=c1..c3"
+    assert str(columns) == "id=recording, time=t, label=label, channels=c1..c3"
 
 
 def trials(batch, labels):
@@ -110,7 +110,7 @@ def test_several_columns_identify_a_series_together(form, tmp_path, tables_in_pa
     with pytest.raises(DataError, match=r"occurs twice in the series with id 's1'.*several series"):
         scan_series(source, id="subject").read()
     scan = scan_series(source, id=["subject", "trial"], groups="subject")
-    assert (scan.columns.channels, scan.columns.label) == (BATCH.channel_names, "speaker")
+    assert (scan.columns.channels, scan.columns.label) == (BATCH.channel_names, "label")
     for data in (scan.read(), read_parts(scan)):
         assert data.series == BATCH
         assert data.labels.tolist() == LABELS.tolist()
@@ -122,20 +122,20 @@ def test_several_columns_identify_a_series_together(form, tmp_path, tables_in_pa
 
 def test_a_label_that_varies_may_need_one_more_identifier():
     table = trials(BATCH, LABELS)
-    varying = replaced(table, "speaker", pa.array(np.arange(table.num_rows) % 2))
+    varying = replaced(table, "label", pa.array(np.arange(table.num_rows) % 2))
     options = r"--id subject --id trial --id \.\.\. \(id=\['subject', 'trial', \.\.\.\]\)"
     with pytest.raises(DataError, match=options):
-        scan_series(varying, id=["subject", "trial"], label="speaker").read()
+        scan_series(varying, id=["subject", "trial"], label="label").read()
     with pytest.raises(
         DataError, match=r"one: --id subject --id \.\.\. \(id=\['subject', \.\.\.\]\)"
     ):
-        scan_series(varying, id="subject", label="speaker", channels=["c1"]).read()
+        scan_series(varying, id="subject", label="label", channels=["c1"]).read()
 
 
 def test_frames_and_rows_of_lists_have_several_identifiers_too():
     frame = trials(BATCH, LABELS).to_pandas()
     found, labels = as_series(
-        frame, id=["subject", "trial"], time="t", label="speaker", channels=BATCH.channel_names
+        frame, id=["subject", "trial"], time="t", label="label", channels=BATCH.channel_names
     )
     assert found == BATCH
     assert found.series_names[3:5] == ("s2/0", "s2/1")

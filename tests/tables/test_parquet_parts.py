@@ -102,7 +102,7 @@ def test_any_cut_gives_the_same_series(lengths, sizes, cut, lists, text, tmp_pat
     half = len(sizes) // 2
     write_groups(folder / "0.parquet", table.slice(0, row), sizes[:half])
     write_groups(folder / "1.parquet", table.slice(row), sizes[half:])
-    id, label = ("id", "label") if lists else ("recording", "speaker")
+    id, label = ("id", "label") if lists else ("recording", "label")
     assert_holds(read_parts(scan_series(folder, id=id, label=label, channels="c1,c2")), data)
 
 
@@ -214,14 +214,14 @@ def test_files_must_have_the_same_schema(change, message, tmp_path):
 def test_labels_that_a_file_does_not_have_matter_only_if_they_are_read(tmp_path):
     def unlabelled(table):
         ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
-        return replaced(table, "recording", ids).drop_columns(["speaker"])
+        return replaced(table, "recording", ids).drop_columns(["label"])
 
     scan = two_files(tmp_path, unlabelled)
     for read in (scan.parts, scan.read):
-        with pytest.raises(DataError, match=r"b.parquet has no column 'speaker'"):
+        with pytest.raises(DataError, match=r"b.parquet has no column 'label'"):
             read()
     assert len(scan.read(labels=False)) == 24
-    with pytest.raises(DataError, match=r"b.parquet has no column 'speaker'"):
+    with pytest.raises(DataError, match=r"b.parquet has no column 'label'"):
         list(scan.parts(labels=False)[-1].batches(labels=True, batch_size=5))
 
 
@@ -313,13 +313,13 @@ def test_files_are_released_after_reading(form, tmp_path, monkeypatch):
 def test_missing_labels_are_named_by_row(tmp_path):
     batch, labels, ids = make_data()
     table = long_table(batch, labels, ids)
-    gaps = table["speaker"].to_pylist()
+    gaps = table["label"].to_pylist()
     start, stop = batch.offsets[6:8]
     gaps[start:stop] = [None] * (stop - start)
     path = tmp_path / "data.parquet"
-    pq.write_table(replaced(table, "speaker", pa.array(gaps)), path, row_group_size=5)
+    pq.write_table(replaced(table, "label", pa.array(gaps)), path, row_group_size=5)
     scan = scan_series(path)
-    message = rf"data.parquet, row {start} \(series 'r006'\): 'speaker' \(label\) is missing"
+    message = rf"data.parquet, row {start} \(series 'r006'\): 'label' \(label\) is missing"
     with pytest.raises(DataError, match=message):
         read_parts(scan)
     assert len(scan.read(labels=False)) == len(batch)

@@ -138,7 +138,7 @@ def write_partitions(folder, keys):
         place.mkdir(parents=True, exist_ok=True)
         chosen = slice(number * len(batch) // len(keys), (number + 1) * len(batch) // len(keys))
         rows = long_table(batch[chosen], labels[chosen], ids[chosen])
-        pq.write_table(rows.drop_columns(["speaker"]), place / "part-0.parquet", row_group_size=5)
+        pq.write_table(rows.drop_columns(["label"]), place / "part-0.parquet", row_group_size=5)
     return folder
 
 
@@ -425,14 +425,14 @@ def test_a_scan_does_not_depend_on_the_working_directory(tmp_path, monkeypatch):
 def test_messages_name_files_as_they_were_given(tmp_path, monkeypatch):
     paths = write_parts(tmp_path / "data")
     table = pq.read_table(paths[2])
-    pq.write_table(replaced(table, "speaker", pa.nulls(table.num_rows, "string")), paths[2])
+    pq.write_table(replaced(table, "label", pa.nulls(table.num_rows, "string")), paths[2])
     pq.write_table(pq.read_table(paths[2]), tmp_path / "one.parquet")
     monkeypatch.chdir(tmp_path)
     for source, file in (("data", "data/part-2.parquet"), ("one.parquet", "one.parquet")):
-        scan = scan_series(source, id="recording", label="speaker")
+        scan = scan_series(source, id="recording", label="label")
         assert scan.name == source
         assert all(part.name.startswith(source) for part in scan.parts())
-        with pytest.raises(DataError, match=rf"^{file}, row 0 .*'speaker' \(label\) is missing"):
+        with pytest.raises(DataError, match=rf"^{file}, row 0 .*'label' \(label\) is missing"):
             scan.read()
 
 
@@ -459,14 +459,14 @@ def test_text_may_be_stored_in_several_ways(change, form, tmp_path):
         pq.write_table(table, path, row_group_size=5)
     assert pq.read_schema(paths[0]) != pq.read_schema(paths[1])
     # One file is not enough for a guess.
-    id, label = ("id", "label") if form is list_table else ("recording", "speaker")
+    id, label = ("id", "label") if form is list_table else ("recording", "label")
     assert_complete(paths, id=id, label=label)
 
 
 def test_text_and_numbers_are_different_types(tmp_path):
     paths = write_parts(tmp_path)
     table = pq.read_table(paths[3])
-    pq.write_table(replaced(table, "speaker", pa.array(np.ones(table.num_rows, int))), paths[3])
-    message = r"part-3.parquet: column 'speaker' has type int64, but string"
+    pq.write_table(replaced(table, "label", pa.array(np.ones(table.num_rows, int))), paths[3])
+    message = r"part-3.parquet: column 'label' has type int64, but string"
     with pytest.raises(DataError, match=message):
-        read_series(paths, id="recording", label="speaker")
+        read_series(paths, id="recording", label="label")

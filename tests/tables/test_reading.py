@@ -189,7 +189,7 @@ def test_text_keeps_its_zeros_and_typed_files_their_types(tmp_path):
     numbers = np.arange(4)
     for form in (".csv", ".parquet"):
         path = write_form(form, tmp_path, batch, numbers % 2, numbers)
-        found = read_series(path, label="speaker")
+        found = read_series(path, label="label")
         assert found.ids.tolist() == (["0", "1", "2", "3"] if form == ".csv" else [0, 1, 2, 3])
         assert found.labels.tolist() == (["0", "1"] * 2 if form == ".csv" else [0, 1] * 2)
     path = tmp_path / "zeros.csv"

@@ -5,41 +5,33 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray, Layout
 from slts.datasets import info, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
 from slts.series.batch import SeriesBatch
+from slts.series.convert import as_series
 from slts.series.dataset import Dataset, first_missing
-from slts.series.flatten import (
-    Flat,
-    as_numbers,
-    check_values,
-    flatten_array,
-    flatten_list,
-    warn_if_swapped,
-)
 from slts.series.missing import trim_padding
 from slts.tables.paths import base_suffix
 from slts.tables.roles import ExpectedColumns
 from slts.tables.text import open_binary
 
 _NPZ_ARRAYS = (
-    "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
-    "for series of different lengths, values of shape (all steps, channels) and offsets"
+    "expected X of shape (n, channels, time) or (n, time); or, for series of different lengths, "
+    "values of shape (all steps, channels) and offsets: batch = slts.as_series(X); "
+    "np.savez(path, values=batch.values, offsets=batch.offsets, y=y)"
 )
-
-
 # Errors of NumPy and zipfile; an OSError names a file only if the file cannot be opened.
 DAMAGED = (
     zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, RuntimeError,
-    OverflowError,
+    OverflowError, MemoryError,
 )  # fmt: skip
 
 
@@ -66,21 +58,35 @@ class WholePart:
         if self.path is None:
             whole = _read_published(self.name)
         elif base_suffix(self.path) == ".npz":
-            whole = _read_npz(self.path, self.name, self.expected, labels=labels)
+            whole = self._read_npz(self.path, labels)
         else:
             whole = _read_ts(self.path, self.name)
-        series = _in_order(whole.series, self.expected.channels)
-        whole = replace(whole, series=series, share=1.0)
-        return whole.batches(labels=labels, batch_size=batch_size)
+        names, expected = whole.series.channel_names, self.expected.channels
+        if names is not None and expected is not None and set(names) == set(expected):
+            order = [names.index(name) for name in expected]
+            values = np.ascontiguousarray(whole.series.values[:, order])
+            whole = replace(whole, series=whole.series.with_values(values, tuple(expected)))
+        return replace(whole, share=1.0).batches(labels=labels, batch_size=batch_size)
 
-
-def _in_order(series: SeriesBatch, expected: Sequence[str] | None) -> SeriesBatch:
-    """Put named channels in the order of a model, which warns if they have other names."""
-    names = series.channel_names
-    if names is None or expected is None or set(expected) != set(names):
-        return series
-    order = [names.index(name) for name in expected]
-    return series.with_values(np.ascontiguousarray(series.values[:, order]), tuple(expected))
+    def _read_npz(self, path: Path, labels: bool) -> Dataset:
+        arrays = _arrays(path, self.name)
+        # Arrays with as many channels as a model are not swapped, and others are an error.
+        layout: Layout | None = None if self.expected.n_channels is None else "channels_first"
+        names = arrays["channel_names"].tolist() if "channel_names" in arrays else None
+        try:
+            if "values" in arrays and "offsets" in arrays:
+                values, offsets = arrays["values"], arrays["offsets"]
+            elif "X" in arrays:
+                batch = as_series(arrays["X"], layout=layout)
+                values, offsets = batch.values, batch.offsets
+            else:
+                raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}: {_NPZ_ARRAYS}")
+            series = trim_padding(SeriesBatch(values, offsets, names))
+            ids = _one_per_series(arrays, "ids", len(series))
+            classes = _one_per_series(arrays, "y", len(series)) if labels else None
+        except (DataError, TypeError) as error:
+            raise DataError(f"{self.name}: {error}") from error
+        return Dataset(series if ids is None else series.named(ids), classes, ids, self.name)
 
 
 def _read_published(name: str) -> Dataset:
@@ -95,117 +101,36 @@ def _read_published(name: str) -> Dataset:
 def _read_ts(path: Path, name: str) -> Dataset:
     with open_binary(path, name) as file:
         try:
-            lines = io.TextIOWrapper(file, encoding="utf-8-sig")
-            series, classes = parse_ts(lines, name)
+            series, classes = parse_ts(io.TextIOWrapper(file, encoding="utf-8-sig"), name)
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
-    return _dataset(*flatten_list(series, "channels_first"), labels=classes, source=name)
-
-
-def _dataset(
-    values: FloatArray,
-    offsets: IntArray,
-    names: tuple[str, ...] | None = None,
-    ids: AnyArray | None = None,
-    *,
-    labels: AnyArray | None,
-    source: str,
-) -> Dataset:
-    """Check the values of series, and remove steps without a value at their ends."""
     try:
-        check_values(values, offsets, names, None if ids is None else ids.tolist())
+        return Dataset(as_series(series, layout="channels_first"), classes, source=name)
     except DataError as error:
-        raise DataError(f"{source}: {error}") from error
-    series = trim_padding(SeriesBatch.from_checked(values, offsets, names))
-    return Dataset(series if ids is None else series.named(ids), labels, ids, source)
+        raise DataError(f"{name}: {error}") from error
 
 
-def _read_npz(path: Path, name: str, expected: ExpectedColumns, *, labels: bool) -> Dataset:
+def _arrays(path: Path, name: str) -> Mapping[str, AnyArray]:
     """Read named arrays, without unpickling: pickles could run code."""
     try:
         # NumPy does not close a damaged file.
-        with open(path, "rb") as stream:
-            loaded = np.load(stream, allow_pickle=False)
-            if not hasattr(loaded, "files"):
-                raise DataError(f"{name} is a single array, not an .npz file: {_NPZ_ARRAYS}")
-            with loaded as file:
-                arrays = {key: _load_array(file, key, name) for key in file.files}
-    except DataError:
-        raise
-    except MemoryError as error:
-        raise DataError(
-            f"{name} does not fit into memory, or the sizes it states are damaged: {error}"
-        ) from error
-    except DAMAGED as error:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+    except (*DAMAGED, AttributeError, TypeError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        # NumPy reads unknown content as a pickle, and its message suggests to allow that.
-        reason = "" if "pickle" in str(error) else f": {error}"
-        raise DataError(f"{name} is not an .npz file, or is damaged{reason}") from error
-    try:
-        series = _npz_series(arrays, expected.n_channels)
-    except (DataError, TypeError) as error:
-        raise DataError(f"{name}: {error}") from error
-    classes = _one_per_series(arrays, "y", len(series), name) if labels else None
-    ids = _one_per_series(arrays, "ids", len(series), name)
-    return _dataset(
-        series.values, series.offsets, series.channel_names, ids, labels=classes, source=name
-    )
+        # NumPy suggests to allow pickles, which could run code.
+        reason = "it holds Python objects" if "pickle" in str(error) else error
+        raise DataError(f"{name} cannot be read ({reason}): {_NPZ_ARRAYS}") from error
 
 
-def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
-    try:
-        return file[key]
-    except ValueError as error:
-        if "allow_pickle" not in str(error):
-            raise
-        raise DataError(
-            f"{name}: {key!r} is an array of Python objects, which could run code when it is "
-            f"read. Save series of different lengths as two arrays instead: batch = "
-            f"slts.as_series(X); np.savez(path, values=batch.values, offsets=batch.offsets, y=y)"
-        ) from error
-
-
-def _npz_series(arrays: Mapping[str, AnyArray], n_channels: int | None) -> SeriesBatch:
-    """Return series whose values are not checked; warn if their channels are not known."""
-    names = arrays["channel_names"].tolist() if "channel_names" in arrays else None
-    if "values" in arrays and "offsets" in arrays:
-        values, offsets = as_numbers(arrays["values"], "values"), arrays["offsets"]
-    elif "X" not in arrays:
-        raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}: {_NPZ_ARRAYS}")
-    elif "lengths" in arrays:
-        values, offsets, *_ = _without_padding(arrays["X"], arrays["lengths"])
-    else:
-        # Arrays with as many channels as a model are not swapped, and others are an error.
-        if n_channels is None:
-            warn_if_swapped(arrays["X"])
-        values, offsets, *_ = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
-    zeros = SeriesBatch(np.zeros(values.shape), offsets, names)
-    return zeros.with_values(np.ascontiguousarray(values, dtype=np.float64), zeros.channel_names)
-
-
-def _without_padding(X: AnyArray, lengths: AnyArray) -> Flat:
-    X = X[:, np.newaxis, :] if X.ndim == 2 else X
-    fits = X.ndim == 3 and lengths.shape == X.shape[:1] and lengths.dtype.kind in "iu"
-    if not fits or (lengths < 1).any() or (lengths > X.shape[-1]).any():
-        raise DataError(
-            f"lengths must be {len(X)} integers from 1 to {X.shape[-1]}, one per series of X"
-        )
-    cut = [x[:, :length] for x, length in zip(X, lengths.tolist(), strict=True)]
-    return flatten_list(cut, "channels_first")
-
-
-def _one_per_series(
-    arrays: Mapping[str, AnyArray], key: str, n_series: int, name: str
-) -> AnyArray | None:
-    found = arrays.get(key)
-    if found is None:
+def _one_per_series(arrays: Mapping[str, AnyArray], key: str, n_series: int) -> AnyArray | None:
+    values = arrays.get(key)
+    if values is None:
         return None
-    if found.shape != (n_series,):
-        raise DataError(
-            f"{name}: {key} has shape {found.shape}, expected ({n_series},), one per series"
-        )
-    gap = first_missing(found.tolist())
+    if values.shape != (n_series,):
+        raise DataError(f"{key} has shape {values.shape}, expected ({n_series},), one per series")
+    gap = first_missing(values.tolist())
     if gap is not None:
-        raise DataError(f"{name}: {key}[{gap}] is missing: fill it in or drop the series")
-    return found
+        raise DataError(f"{key}[{gap}] is missing: fill it in or drop the series")
+    return values

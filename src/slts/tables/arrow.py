@@ -1,4 +1,4 @@
-"""Parquet in parts that can be read independently; Feather files and data frames in one part.
+"""Parquet in parts that can be read independently; Feather files and data frames in memory.
 
 Parts end between row groups, and row groups end inside series. In long form, a part therefore owns
 the series that start in it: it skips the rows of the series that started before, and reads beyond
@@ -7,7 +7,6 @@ its end until its last series is complete.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,16 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns, Dataset, join
 from slts.tables.assembly import identifiers, used_columns
-from slts.tables.columns import NUMERIC, SAMPLE_ROWS, Named, Rows, arrow_table, kind_of, plain_type
+from slts.tables.columns import (
+    NUMERIC,
+    SAMPLE_ROWS,
+    Named,
+    Rows,
+    arrow_table,
+    kind_of,
+    plain_type,
+    require_distinct,
+)
 from slts.tables.paths import Files
 from slts.tables.roles import RequestedColumns, resolve_columns
 from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart, is_small
@@ -230,6 +238,7 @@ class ParquetScan(SeriesScan):
         """Read the footer of a file."""
         with open_parquet(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
+            require_distinct(schema.names, name)
             for column in folder:
                 if column in schema.names:
                     raise DataError(
@@ -252,26 +261,27 @@ class ParquetScan(SeriesScan):
 
     def _sample(self) -> Rows:
         """Read the first rows of the table; fewer if it has lists."""
-        schema = self._schemas[self._files.names[0]]
+        first = self._groups[0].name if self._groups else self._files.names[0]
+        schema = self._schemas[first]
         has_lists = any(kind_of(field.type) == "list" for field in schema)
         most = _SAMPLE_LISTS if has_lists else SAMPLE_ROWS
-        tables, n_rows = [schema.empty_table()], 0
+        tables, n_rows = list[Any](), 0
         for group in self._groups:
+            if group.name != first or n_rows >= most:
+                break
             for rows in group.batches(schema.names, most):
-                if n_rows < most and rows.table.schema.names == schema.names:
-                    tables.append(rows.table.slice(0, most - n_rows))
-                    n_rows += len(tables[-1])
+                tables.append(rows.table)
+                n_rows += len(rows)
                 if n_rows >= most:
                     break
-            if n_rows >= most or group.name != self._files.names[0]:
-                break
-        table = pa.concat_tables(tables, promote_options="permissive")
+        table = pa.concat_tables(tables) if tables else schema.empty_table()
         return Rows(table, Named(self._files.name))
 
     def _check_schemas(self, *, labels: bool) -> None:
         """Raise an error if a file differs from the first one in columns that matter."""
-        (first_name, first), *others = self._schemas.items()
-        for name, schema in others:
+        first_name = self._groups[0].name if self._groups else self._files.names[0]
+        first = self._schemas[first_name]
+        for name, schema in self._schemas.items():
             if self._all_columns_matter:
                 _require_same_names(name, schema.names, first_name, first.names)
             for column in used_columns(self.columns, labels=labels):
@@ -358,56 +368,7 @@ def _listed(folder: Mapping[str, object]) -> str:
     return " and ".join(f"{name}=..." for name in folder) or "without name=value"
 
 
-# -- One part
-
-
-@dataclass(frozen=True)
-class FeatherPart(TablePart):
-    """A file in Arrow's own format: Feather V2, or a stream."""
-
-    name: str
-    path: Path
-    columns: Columns
-    whole: bool
-
-    @classmethod
-    def at(cls, path: Path, name: str, requested: RequestedColumns) -> FeatherPart:
-        """Find the columns in the first rows."""
-        with _open_feather(path, name) as (schema, batches):
-            has_lists = any(kind_of(field.type) == "list" for field in schema)
-            first = next(batches, None)
-            table = pa.Table.from_batches([] if first is None else [first], schema)
-            table = table.slice(0, _SAMPLE_LISTS if has_lists else None)
-            rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
-            columns = resolve_columns(rows, requested)
-        return cls(name, path, columns, is_small(os.path.getsize(path)))
-
-    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
-        """Read some columns; see `TablePart.chunks`."""
-        first = 0
-        with _open_feather(self.path, self.name) as (_, batches), _read_errors(self.name):
-            for batch in batches:
-                table = pa.Table.from_batches([batch]).select(list(names))
-                rows = Rows(table, Named(self.name), first)
-                for start in range(0, len(rows), n_rows):
-                    yield rows.between(start, min(len(rows), start + n_rows))
-                first += len(rows)
-
-
-@contextmanager
-def _open_feather(path: Path, name: str) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """Yield the schema and the record batches that have rows."""
-    if path.stat().st_size == 0:
-        raise DataError(f"{name} is empty, expected an Arrow file")
-    with _read_errors(name), pa.memory_map(str(path)) as memory:
-        try:
-            reader = pa.ipc.open_file(memory)
-            batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
-        except pa.ArrowInvalid:
-            memory.seek(0)
-            reader = pa.ipc.open_stream(memory)
-            batches = iter(reader)
-        yield reader.schema, (batch for batch in batches if batch.num_rows)
+# -- In memory
 
 
 @dataclass(frozen=True)
@@ -416,17 +377,29 @@ class FramePart(TablePart):
 
     table: Any
     columns: Columns
-    name = "the data frame"
-    whole = True
+    name: str = "the data frame"
+    whole: bool = True
 
     @classmethod
     def of(cls, frame: object, requested: RequestedColumns) -> FramePart:
         """Find the columns in the first rows."""
-        table = arrow_table(frame, cls.name)
-        if not table.num_rows:
-            raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
-        rows = Rows(table.slice(0, SAMPLE_ROWS), Named(cls.name))
+        table = arrow_table(frame, "the data frame")
+        rows = Rows(table.slice(0, SAMPLE_ROWS), Named("the data frame"))
         return cls(table, resolve_columns(rows, requested))
+
+    @classmethod
+    def of_feather(cls, path: Path, name: str, requested: RequestedColumns) -> FramePart:
+        """Read a file in Arrow's own format: Feather V2, or a stream."""
+        if path.stat().st_size == 0:
+            raise DataError(f"{name} is empty, expected an Arrow file")
+        with _read_errors(name), pa.memory_map(str(path)) as memory:
+            try:
+                table = pa.ipc.open_file(memory).read_all()
+            except pa.ArrowInvalid:
+                memory.seek(0)
+                table = pa.ipc.open_stream(memory).read_all()
+        rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
+        return cls(table, resolve_columns(rows, requested), name)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""

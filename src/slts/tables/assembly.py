@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,19 +21,17 @@ from slts.series.naming import names_of, plain_times
 from slts.tables.columns import (
     INEXACT,
     Rows,
+    call,
     first_true,
     joined,
     kind_of,
     plain_column,
 )
-from slts.tables.roles import call
 from slts.tables.times import TIME_FORMS, first_other_time, on_grid, parse_times
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 
-# In nanoseconds.
-_QUARTER_DAY = 6 * 3600 * 10**9
 _WHOLE = re.compile(r"([-+]?\d+)\.0*")
 
 
@@ -51,10 +49,10 @@ def identifiers(table: Any, columns: Columns) -> Any:
     return plain_column(table[columns.id])
 
 
-def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Rows:
+def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Any:
     """Raise an error for infinite values, and for rows without id, time or label.
 
-    The columns of the result are the roles, and channels as float64.
+    The columns of the resulting table are the roles, and channels as float64, numbered.
     """
     roles: dict[str, Any] = {}
     names = {"id": columns.id, "time": columns.time}
@@ -78,7 +76,7 @@ def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Rows:
         # A name may be that of a role.
         values = [_checked_numbers(rows, columns, name) for name in columns.channels]
         roles |= {str(c): value for c, value in enumerate(values)}
-    return replace(rows, table=pa.table(roles))
+    return pa.table(roles)
 
 
 def place_in_series(rows: Rows, columns: Columns, row: int) -> str:
@@ -132,175 +130,178 @@ def _read_times(rows: Rows, columns: Columns, column: Any) -> Any:
     )
 
 
-# -- One row per step
+class Steps(NamedTuple):
+    """Values of all steps, series by series in the order of time, and bounds of the series."""
+
+    values: FloatArray
+    offsets: IntArray
+    times: AnyArray | None = None
+    notes: tuple[str, ...] = ()
 
 
-def assemble(table: Any, columns: Columns, source: str, *, share: float | None = None) -> Dataset:
-    """Make series from the rows of `checked_rows` in any order, with all steps of the series.
-
-    Series have the order of their first rows.
-    """
-    encoded = table["id"].combine_chunks().dictionary_encode()
-    ids, codes = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-    order: Any = np.argsort(codes, kind="stable")
-    offsets = offsets_of(np.bincount(codes))
-    of_series = {
-        role: _of_series(table[role], codes, order[offsets[:-1]], role, ids, columns, source)
-        for role in ("label", "groups")
-        if role in table.column_names
-    }
-    is_mixed = bool((np.diff(codes) < 0).any())
-    times, notes = None, tuple[str, ...]()
-    if columns.time is None and is_mixed:
-        notes = (
-            "rows of different series are mixed, and there is no time column: the steps of a "
-            "series are in the order of its rows",
-        )
-    if columns.time is not None:
-        times = table["time"].to_numpy()
-        later = (times[order][1:] > times[order][:-1]) | (np.diff(codes[order]) != 0)
-        if not later.all():
-            _raise_if_past_midnight(table["time"], codes, order, columns, ids, source)
-            order = _sorted_by_time(codes, times, ids, columns, source)
-            notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
-        elif not is_mixed:
-            # Rows that are in order already are not copied.
-            order = slice(None)
-        times = times[order]
-    values = np.empty((len(codes), len(columns.channels)))
-    for c in range(len(columns.channels)):
-        values[:, c] = table[str(c)].to_numpy()[order]
-    of_series["id"] = np.asarray(ids)
-    dataset = dataset_of(values, offsets, columns, source, times=times, of_series=of_series)
-    return replace(dataset, notes=notes, share=share)
-
-
-def dataset_of(
-    values: FloatArray,
-    offsets: IntArray,
-    columns: Columns,
-    source: str,
-    *,
-    times: AnyArray | None = None,
-    of_series: Mapping[str, AnyArray],
-    place: Callable[[int], str] | None = None,
-) -> Dataset:
-    """Make a data set of finite or missing values in order; steps without values at ends go.
-
-    `of_series` has identifiers, labels and groups by role. `place` names a series for messages.
-    """
-    ids = of_series.get("id")
-    if columns.every is not None:
-        assert times is not None
-        values, times, offsets = on_grid(values, times, offsets, columns.every, source)
-    series = trim_padding(
-        SeriesBatch.from_checked(
-            values,
-            offsets,
-            columns.channel_names,
-            None if ids is None else names_of(ids, columns.id),
-            None if times is None else plain_times(times),
-        )
-    )
-    values, offsets = series.values, series.offsets
-    observed = np.logical_or.reduceat(~np.isnan(values).all(axis=1), offsets[:-1])
-    if not observed.all():
-        k = int(np.argmin(observed))
-        where = f"{source}: series {ids[k]!r}" if place is None and ids is not None else ""
-        raise DataError(f"{place(k) if place else where}: the series has no values. Leave it out")
-    groups = of_series.get("groups")
-    return Dataset(series, of_series.get("label"), ids, source, columns, groups=groups)
-
-
-def _of_series(
-    column: Any, codes: IntArray, first: IntArray, role: str, ids: Sequence[object],
-    columns: Columns, source: str,
-) -> AnyArray:  # fmt: skip
-    """Return the value of every series; raise an error if a value varies within a series."""
-    each = column.take(first)
-    row = first_true(compute.not_equal(column, each.take(codes)))
-    if row is not None:
-        id_columns = columns.id_columns or (str(columns.id),)
-        raise DataError(
-            f"{source}: {getattr(columns, role)!r} ({role}) varies in series {ids[codes[row]]!r}: "
-            f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}. It must be the same "
-            f"in all rows of a series. If rows with equal {columns.id!r} are several series, name "
-            f"all columns that identify one: {call('id', *id_columns, '...')}"
-        )
-    return plain_labels(each)
-
-
-def _sorted_by_time(
-    codes: IntArray, times: AnyArray, ids: Sequence[object], columns: Columns, source: str
-) -> IntArray:
-    """Return the order of rows by series and time, which must differ within a series."""
-    ranks: IntArray = np.unique(times, return_inverse=True)[1]
-    order: IntArray = np.lexsort((ranks, codes))
-    twice = (np.diff(codes[order]) == 0) & (np.diff(ranks[order]) == 0)
-    if twice.any():
-        row = order[int(np.argmax(twice))]
-        id_columns = columns.id_columns or (str(columns.id),)
-        raise DataError(
-            f"{source}: time {times[row]!s} occurs twice in series {ids[codes[row]]!r}: drop or "
-            f"average the duplicates. If this id has several series, name all columns that "
-            f"identify one: {call('id', *id_columns, '...')}. If another column names channels, "
-            f"as after melt, give every channel a column: table.pivot(...) in pandas"
-        )
-    return order
-
-
-def _raise_if_past_midnight(
-    times: Any, codes: IntArray, order: IntArray, columns: Columns, ids: Sequence[object],
-    source: str,
-) -> None:  # fmt: skip
-    """Raise an error if times of day start again within a series: they do not order its steps.
-
-    A time that falls by less than a quarter of a day may as well be in a row that is not in order.
-    """
-    if pa.types.is_time(times.type):
-        times = times.cast(pa.time64("ns"))
-    elif columns.time_form != "clock":
-        return
-    numbers = times.cast(pa.int64()).to_numpy()[order]
-    falls = (np.diff(numbers) <= 0) & (np.diff(codes[order]) == 0)
-    of_fall, changes = codes[order][1:][falls], np.diff(numbers)[falls]
-    again = np.setdiff1d(of_fall, of_fall[changes >= -_QUARTER_DAY])
-    if len(again):
-        raise DataError(
-            f"{source}: the times of day {columns.time!r} start again within series "
-            f"{ids[again[0]]!r}, as at midnight, so they do not order its steps. Add the dates, "
-            f"or drop the column if the rows are in order. If all times are of one day, sort the "
-            f"rows"
-        )
-
-
-# -- One row per series
-
-
-def series_of_rows(rows: Rows, columns: Columns, source: str, *, labels: bool) -> Dataset:
-    """Read series, one per row: wide form and list form."""
-    roles = checked_rows(rows, columns, labels=labels).table
-    named, times = roles.column_names, None
+def steps_of(rows: Rows, checked: Any, columns: Columns) -> Steps:
+    """Return the steps of rows, which `checked_rows` has checked, in the form of the table."""
+    if columns.long:
+        return _long_steps(checked, *_series(checked["id"], whole=True), columns, rows.origin.name)
     if columns.wide:
-        channels = [roles[str(c)].to_numpy() for c in range(len(columns.channels))]
+        channels = [checked[str(c)].to_numpy() for c in range(len(columns.channels))]
         values = np.stack(channels, axis=1).reshape(-1, 1)
-        lengths: IntArray = np.full(len(rows), len(channels), dtype=np.int64)
-    else:
-        arrays, lengths = _flat_lists(rows, columns)
-        values = np.ascontiguousarray(np.stack([arrays[n] for n in columns.channels], axis=1))
-        times = arrays.get(str(columns.time))
-    of_series = {role: plain_labels(roles[role]) for role in ("label", "groups") if role in named}
-    if "id" in named:
-        of_series["id"] = plain_array(roles["id"])
+        return Steps(values, len(channels) * np.arange(len(rows) + 1))
+    arrays, lengths = _flat_lists(rows, columns)
+    values = np.ascontiguousarray(np.stack([arrays[name] for name in columns.channels], axis=1))
+    return Steps(values, offsets_of(lengths), arrays.get(str(columns.time)))
+
+
+def read_series_of_rows(rows: Rows, columns: Columns, source: str, *, labels: bool) -> Dataset:
+    """Read series, one per row: wide form and list form."""
+    checked = checked_rows(rows, columns, labels=labels)
+    steps = steps_of(rows, checked, columns)
 
     def place(row: int) -> str:
         return place_in_series(rows, columns, row)
 
-    offsets = offsets_of(lengths)
-    dataset = dataset_of(
-        values, offsets, columns, source, times=times, of_series=of_series, place=place
-    )
+    dataset = _dataset(steps, checked, np.arange(len(rows)), columns, source, place)
     return replace(dataset, share=rows.share)
+
+
+def assemble(
+    checked: Any, columns: Columns, source: str, *, share: float | None, whole: bool = False
+) -> Dataset:
+    """Make series from checked rows in long form, with all rows of the series.
+
+    The rows of a series are contiguous, unless a table is read `whole`. Series have the order of
+    their first rows.
+    """
+    codes, first = _series(checked["id"], whole=whole)
+    for role in {"label", "groups"} & {*checked.column_names}:
+        column, each = checked[role], checked[role].take(first)
+        row = first_true(compute.not_equal(column, each.take(codes)))
+        if row is not None:
+            raise DataError(
+                f"{source}: {getattr(columns, role)!r} ({role}) varies in series "
+                f"{checked['id'][row].as_py()!r}: {each[int(codes[row])].as_py()!r} and "
+                f"{column[row].as_py()!r}. It must be the same in all rows of a series."
+                f"{_several_ids(columns)}"
+            )
+    steps = _long_steps(checked, codes, first, columns, source)
+
+    def place(series: int) -> str:
+        return f"{source}: series {checked['id'][int(first[series])].as_py()!r}"
+
+    dataset = _dataset(steps, checked, first, columns, source, place)
+    return replace(dataset, share=share)
+
+
+def _several_ids(columns: Columns) -> str:
+    names = columns.id_columns or (str(columns.id),)
+    return (
+        f" If rows with equal {columns.id!r} are several series, name all columns that identify "
+        f"one: {call('id', *names, '...')}"
+    )
+
+
+def _dataset(
+    steps: Steps,
+    checked: Any,
+    first: IntArray,
+    columns: Columns,
+    source: str,
+    place: Callable[[int], str],
+) -> Dataset:
+    """Make a data set; steps without values at the ends of series are removed.
+
+    `first` is a row of every series, and `place` names a series for messages.
+    """
+    values, offsets, times, notes = steps
+    if columns.every is not None:
+        assert times is not None
+        values, times, offsets = on_grid(values, times, offsets, columns.every, source)
+    of_series = {
+        role: plain_array(checked[role].take(first))
+        for role in ("id", "label", "groups")
+        if role in checked.column_names
+    }
+    ids, label, groups = map(of_series.get, ("id", "label", "groups"))
+    names = None if ids is None else names_of(ids, columns.id)
+    known = None if times is None else plain_times(times)
+    series = trim_padding(
+        SeriesBatch.from_checked(values, offsets, columns.channel_names, names, known)
+    )
+    missing = np.isnan(series.values).all(axis=1)
+    empty = np.logical_and.reduceat(missing, series.offsets[:-1])
+    if empty.any():
+        raise DataError(f"{place(int(np.argmax(empty)))}: the series has no values. Leave it out")
+    return Dataset(
+        series, plain_labels(label), ids, source, columns, notes, groups=plain_labels(groups)
+    )
+
+
+# -- One row per step
+
+
+def _series(ids: Any, *, whole: bool) -> tuple[IntArray, IntArray]:
+    """Return the number of the series of every row, and the first row of every series."""
+    if whole:
+        ids = ids.combine_chunks()
+        codes: IntArray = ids.dictionary_encode().indices.to_numpy()
+        return codes, np.unique(codes, return_index=True)[1]
+    first = series_starts(ids)
+    return np.repeat(np.arange(len(first)), np.diff(np.append(first, len(ids)))), first
+
+
+def series_starts(ids: Any) -> IntArray:
+    """Return the rows at which another series starts."""
+    ids = ids.combine_chunks()
+    new = compute.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(np.append(True, new))
+
+
+def _long_steps(
+    checked: Any, codes: IntArray, first: IntArray, columns: Columns, source: str
+) -> Steps:
+    """Sort rows by series and time."""
+    offsets = offsets_of(np.bincount(codes))
+    is_mixed = bool((np.diff(codes) < 0).any())
+    order: Any = np.argsort(codes, kind="stable") if is_mixed else slice(None)
+    times, notes = None, tuple[str, ...]()
+    if columns.time is not None:
+        times = checked["time"].to_numpy()
+        rises = times[order][1:] > times[order][:-1]
+        if not (rises | (np.diff(codes[order]) != 0)).all():
+            ids = checked["id"].take(first)
+            order = _sorted_by_time(codes, times, ids, columns, source)
+            notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
+        times = times[order]
+    elif is_mixed:
+        notes = (
+            "rows of different series are mixed, and there is no time column: the steps of a "
+            "series are in the order of its rows",
+        )
+    values = np.empty((len(codes), len(columns.channels)))
+    for c in range(len(columns.channels)):
+        values[:, c] = checked[str(c)].to_numpy()[order]
+    return Steps(values, offsets, times, notes)
+
+
+def _sorted_by_time(
+    codes: IntArray, times: AnyArray, ids: Any, columns: Columns, source: str
+) -> IntArray:
+    """Return the order of rows by series and time, which must differ within a series."""
+    order: IntArray = np.lexsort((times, codes))
+    ordered = times[order]
+    twice = (np.diff(codes[order]) == 0) & (ordered[1:] == ordered[:-1])
+    if twice.any():
+        row = order[int(np.argmax(twice))]
+        raise DataError(
+            f"{source}: time {times[row]!s} occurs twice in series "
+            f"{ids[int(codes[row])].as_py()!r}: drop or average the duplicates."
+            f"{_several_ids(columns)}. If another column names channels, as after melt, give every "
+            f"channel a column: table.pivot(...) in pandas"
+        )
+    return order
+
+
+# -- One row per series
 
 
 def _flat_lists(rows: Rows, columns: Columns) -> tuple[Mapping[str, AnyArray], IntArray]:
@@ -363,13 +364,12 @@ def plain_array(column: Any) -> AnyArray:
     return np.asarray(array.tolist()) if array.dtype == object else array
 
 
-def plain_labels(column: Any) -> AnyArray:
+def plain_labels(labels: AnyArray | None) -> AnyArray | None:
     """Convert labels; text that differs only in its form becomes equal."""
-    array = plain_array(column)
-    if array.dtype.kind != "U":
-        return array
-    forms = {text: plain_label(text) for text in np.unique(array).tolist()}
-    return np.asarray([forms[text] for text in array.tolist()])
+    if labels is None or labels.dtype.kind != "U":
+        return labels
+    forms = {text: plain_label(text) for text in np.unique(labels).tolist()}
+    return np.asarray([forms[text] for text in labels.tolist()])
 
 
 def plain_label(text: str) -> str:

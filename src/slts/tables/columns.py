@@ -1,14 +1,16 @@
-"""Facts about the columns of some rows: kind, and whether values are constant or rise in series."""
+"""Rows of tables in the form of Arrow: their place, and the kinds of their columns."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import LazyModule
 
@@ -27,8 +29,6 @@ _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 INEXACT = 2**53
 # Decimal digits that float64 represents exactly.
 _EXACT_DIGITS = 15
-# Increases from step to step that show that a column rises in every series.
-_LEAST_INCREASES = 8
 
 
 class Origin(Protocol):
@@ -96,6 +96,13 @@ def arrow_table(frame: Any, name: str) -> Any:
         raise DataError(f"{name} cannot be read: {error}") from error
 
 
+def require_distinct(names: Sequence[str], name: str) -> None:
+    """Raise an error for two columns of the same name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{name} has two columns named {twice!r}: rename one")
+
+
 def kind_of(dtype: Any) -> Kind:
     """Return what an Arrow type holds."""
     types = pa.types
@@ -110,7 +117,7 @@ def kind_of(dtype: Any) -> Kind:
             # Text that is not UTF-8.
             types.is_binary, types.is_large_binary, types.is_binary_view,
         ),
-        "time": (types.is_temporal,),
+        "time": (types.is_timestamp, types.is_date, types.is_duration),
         "list": (types.is_list, types.is_large_list, types.is_fixed_size_list),
         "empty": (types.is_null,),
     }  # fmt: skip
@@ -160,30 +167,17 @@ def first_true(mask: Any) -> int | None:
     return int(np.argmax(rows)) if rows.any() else None
 
 
-def codes_of(column: Any) -> IntArray:
-    """Return integers that are equal where the values of a column are equal."""
-    column = column.combine_chunks()
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    codes: IntArray = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes
+def call(role: str, *names: str) -> str:
+    """Return how to name columns in Python and, in brackets, on the command line.
 
-
-def numbers_of(column: Any) -> FloatArray:
-    """Return a column of numbers as float64; missing values are NaN."""
-    numbers: FloatArray = column.cast("float64", safe=False).to_numpy()
-    return numbers
-
-
-def is_constant(values: AnyArray, codes: IntArray) -> bool:
-    """Whether values are constant in every series, of which one has several; NaN is ignored."""
-    present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
-    values, codes = values[present], codes[present]
-    same = codes[1:] == codes[:-1]
-    return bool(same.any() and (values[1:] == values[:-1])[same].all())
-
-
-def is_rising(values: FloatArray, codes: IntArray) -> bool:
-    """Whether values increase at every step of every series; a few steps are no evidence."""
-    increases = (values[1:] > values[:-1])[codes[1:] == codes[:-1]]
-    return bool(len(increases) >= _LEAST_INCREASES and increases.all())
+    Examples
+    --------
+    >>> from slts.tables.columns import call
+    >>> call("label", "gait"), call("id", "a", "b c")
+    ("label='gait' (--label gait)", "id=['a', 'b c'] (--id a --id 'b c')")
+    """
+    value = repr(names[0]) if len(names) == 1 else repr(list(names))
+    options = [f"--{role} {shlex.quote(name)}" for name in names]
+    if role == "channels":
+        options = [f"--channels {shlex.quote(','.join(names))}"]
+    return f"{role}={value} ({' '.join(options)})"

@@ -78,35 +78,29 @@ class BagPart:
                     f"{self.name}: element {number} is {'not ' if has_labels else ''}a pair "
                     f"(series, label), unlike element 0: give all series a label, or none"
                 )
-        labels_of = [element[1] for element in elements] if has_labels else []
-        for number, label in enumerate(labels_of, start):
-            self._check_label(label, first[1], number, labels)
+        labels_of = [_scalar(element[1]) for element in elements] if has_labels else []
+        if labels:
+            self._check_labels(labels_of, first, start)
         try:
             values = [e[0] for e in elements] if has_labels else list(elements)
             series = as_series(values, layout="channels_first")
         except DataError as error:
             raise DataError(f"{self.name}, from element {start}: {error}") from error
-        found = np.asarray([_scalar(label) for label in labels_of])
-        return Dataset(series, found if has_labels and labels else None, None, self.name)
+        return Dataset(
+            series, np.asarray(labels_of) if has_labels and labels else None, None, self.name
+        )
 
-    def _check_label(self, label: Any, first: Any, number: int, wanted: bool) -> None:
-        """Check a label; NumPy would convert missing values and numbers among text to text."""
-        label, first = _scalar(label), _scalar(first)
-        where = f"{self.name}: the label of element {number}"
-        if isinstance(label, np.ndarray | list | tuple):
-            shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
-            raise DataError(
-                f"{where} is of type {type(label).__name__}{shape}, expected text or a number. A "
-                f"tuple of two is read as (series, label): stack the channels of a series in one "
-                f"array"
-            )
-        if wanted and first_missing([label]) is not None:
-            raise DataError(f"{where} is missing: fill it in or drop the element")
-        if wanted and isinstance(label, str) != isinstance(first, str):
-            raise DataError(
-                f"{where} is {label!r}, but that of element 0 is {first!r}: labels must be all "
-                f"text, or all numbers"
-            )
+    def _check_labels(self, labels: Sequence[Any], first: Any, start: int) -> None:
+        """Check labels; NumPy would convert missing values and numbers among text to text."""
+        for number, label in enumerate(labels, start):
+            is_scalar = not isinstance(label, np.ndarray | list | tuple)
+            same = isinstance(label, str) == isinstance(_scalar(first[1]), str)
+            if not is_scalar or not same or first_missing([label]) is not None:
+                raise DataError(
+                    f"{self.name}: the label of element {number} is {label!r}, but labels must be "
+                    f"all text, or all numbers, and not missing. (A tuple of two is read as "
+                    f"(series, label): stack the channels of a series in one array.)"
+                )
 
 
 def _is_pair(element: object) -> bool:

@@ -13,7 +13,13 @@ from slts.series.dataset import Columns
 from slts.tables.assembly import checked_rows, used_columns
 from slts.tables.columns import SAMPLE_ROWS, Rows
 from slts.tables.paths import LABEL_FILE, Files
-from slts.tables.roles import FILE_LABEL, FOLDER_LABEL, RequestedColumns, resolve_columns
+from slts.tables.roles import (
+    FILE_LABEL,
+    FOLDER_LABEL,
+    ExpectedColumns,
+    RequestedColumns,
+    resolve_columns,
+)
 from slts.tables.scan import TablePart
 from slts.tables.text import CsvFile, with_text_times
 
@@ -135,7 +141,7 @@ class FilesPart(TablePart):
         columns = Columns((), id=id, label=label, groups=requested.groups)
         labels: dict[str, tuple[str, str]] = {}
         for rows in table.chunks(columns, used_columns(columns, labels=True)):
-            roles = checked_rows(rows, columns, labels=True).table
+            roles = checked_rows(rows, columns, labels=True)
             cells = [[cell.strip() for cell in c.to_pylist()] for c in roles.columns]
             for row, (file, *values) in enumerate(zip(*cells, strict=True)):
                 if file in labels:
@@ -173,33 +179,22 @@ def _usual(names: Sequence[str], usual: Sequence[str]) -> str:
 
 def _resolve(files: Files, requested: RequestedColumns) -> Columns:
     """Find the columns in the first rows of the first files."""
-    tables, first, n_rows = list[Any](), None, 0
+    samples, n_rows, first = list[Any](), 0, None
     for name, path in zip(files.names[:_SAMPLE_FILES], files.paths, strict=False):
-        table = CsvFile.at(path, name, one_series=True)
-        sample = table.sample
-        if first is None:
-            first = table, sample
-            if not len(sample):
-                raise DataError(f"{name} has no rows")
-        if {*table.names} != {*first[0].names}:
-            # Reading this file explains how it differs.
-            break
-        ids = pa.array([name] * len(sample))
-        try:
-            rows = sample.table.select(list(first[0].names)).append_column(_ID, ids)
-            tables = [pa.concat_tables([*tables, rows], promote_options="permissive")]
-        except pa.ArrowException:
-            break
-        n_rows += len(sample)
-        if n_rows >= SAMPLE_ROWS:
-            break
+        file = CsvFile.at(path, name, one_series=True)
+        first = first or file
+        # Reading a file with other columns explains how it differs.
+        if n_rows < SAMPLE_ROWS and {*file.names} == {*first.names}:
+            sample = file.sample.table.select(list(first.names))
+            samples.append(sample.append_column(_ID, pa.array([name] * len(sample))))
+            n_rows += len(sample)
     assert first is not None
-    sampled = replace(first[1], table=tables[0])
+    rows = Rows(pa.concat_tables(samples, promote_options="permissive"), first)
     wanted = replace(requested, id=_ID, label=None, groups=None)
-    if not first[0].has_header:
-        wanted = replace(wanted, expected=replace(wanted.expected, channels=None, label=None))
+    if not first.has_header:
+        wanted = replace(wanted, expected=ExpectedColumns())
     return with_text_times(
-        resolve_columns(sampled, wanted, has_header=first[0].has_header, one_series=True)
+        resolve_columns(rows, wanted, has_header=first.has_header, one_series=True)
     )
 
 

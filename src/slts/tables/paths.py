@@ -22,11 +22,9 @@ PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".feather", ".arrow", ".ipc")
 TABLE_SUFFIXES = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".ts", ".npz")
-_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst")
 # The labels of a folder with one CSV file per series.
 LABEL_FILE = "labels.csv"
-# One slash is enough, because `Path` writes one. A single letter is the drive of a Windows path.
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def is_path_like(X: object) -> TypeGuard[Paths]:
@@ -90,7 +88,6 @@ class Files:
                     f"item {number} of the list of files is of type {type(path).__name__}, "
                     f"expected a path"
                 )
-            raise_if_url(os.fspath(path))
             if not os.path.exists(path):
                 raise FileNotFoundError(f"{path}, in the list of files: there is no such file")
         names = [os.fspath(path) for path in paths]
@@ -177,15 +174,6 @@ def is_pattern(path: str) -> bool:
 
 def _has_wildcard(path: str) -> bool:
     return any(character in path for character in "*?[")
-
-
-def raise_if_url(path: str) -> None:
-    """Raise an error for a URL."""
-    if _URL.match(path) and not os.path.exists(path):
-        raise DataError(
-            f"{path} is a URL. Only local files can be read: download it, mount the storage as a "
-            f"folder, or use a Dask data frame (dask.dataframe.read_parquet)"
-        )
 
 
 def _is_metadata(parts: Sequence[str]) -> bool:

@@ -6,15 +6,15 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from slts.datasets import list_datasets
 from slts.errors import DataError
 from slts.series.dataset import Dataset
 from slts.series.flatten import is_frame
 from slts.tables.arrays import DAMAGED, WholePart
-from slts.tables.arrow import FeatherPart, FramePart, ParquetScan
+from slts.tables.arrow import FramePart, ParquetScan
 from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
 from slts.tables.folders import CsvPart, FilesPart
 from slts.tables.paths import (
@@ -23,12 +23,10 @@ from slts.tables.paths import (
     STDIN,
     TEXT_SUFFIXES,
     Files,
-    Paths,
     base_suffix,
     is_compressed,
     is_path_like,
     is_pattern,
-    raise_if_url,
 )
 from slts.tables.roles import ExpectedColumns, RequestedColumns
 from slts.tables.scan import SeriesScan, TablePart, is_small
@@ -38,7 +36,7 @@ from slts.tables.text import CsvFile, saved_stdin
 _COMPRESSION = 8
 
 _FORMS = (
-    ".ts, .csv or .tsv (also compressed: .gz, .bz2, .xz or .zst), .parquet, .feather, .npz, a "
+    ".ts, .csv or .tsv (also compressed: .gz, .bz2 or .zst), .parquet, .feather, .npz, a "
     "folder, a pattern or list of files, or - for CSV from standard input"
 )
 
@@ -63,54 +61,11 @@ def scan_series(
     Parameters
     ----------
     source : str, path, list of paths, data frame or Dask collection
-        A source of `read_series`. Or a data frame of pandas or polars or an
-        Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
-        series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
-        (series, label).
-    id, time, label, channels, expect, groups, every
-        See `read_series`.
-
-    Returns
-    -------
-    SeriesScan
-        The source, which can be read any number of times.
-
-    Raises
-    ------
-    DataError
-        If columns do not exist, or a column has no role. The message has the call that helps.
-
-    See Also
-    --------
-    read_series : Read all series of a source.
-    iter_series : Read a source once, in batches.
-    """
-    requested = RequestedColumns(id, time, label, channels, groups, every, expected=_known(expect))
-    return scan_source(source, requested)
-
-
-def read_series(
-    path: Paths,
-    *,
-    id: str | Sequence[str] | None = None,
-    time: str | None = None,
-    label: str | None = None,
-    channels: str | Sequence[str] | None = None,
-    expect: Sequence[str] | ExpectedColumns | None = None,
-    groups: str | None = None,
-    every: str | float | None = None,
-    labels: bool = True,
-) -> Dataset:
-    """Read all series of a source.
-
-    Parameters
-    ----------
-    path : str, path, or list of them
         A file; its suffix determines the form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in
         long form (one row per step) or in wide form (one row per series, one column per step;
         without header, the label is the first or the last column); Parquet and Feather also in
         list form (one row per series, one list per channel); `.npz` (`X` and `y`, or `values`,
-        `offsets` and `y`). Text files may be compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
+        `offsets` and `y`). Text files may be compressed (`.gz`, `.bz2`, `.zst`).
 
         Or several Parquet files that are read as one table: a folder, a pattern such as
         ``"data/part-*.parquet"``, or a list of files in the given order. Folders inside with names
@@ -119,6 +74,10 @@ def read_series(
         Or several CSV files with one series each: a folder with labels in ``labels.csv``, a folder
         with one folder of such files per class, a pattern or a list. Or ``"-"`` for CSV from
         standard input, or a data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
+
+        Or a data frame of pandas or polars or an Arrow table, with rows in any order. Or a Dask
+        DataFrame with all rows of a series in one partition; or a Dask Bag of series of shape
+        (channels, time), or of pairs (series, label).
     id, time, label : str, optional
         Columns of a table; by default those with a usual name (see "Columns" in the guide to your
         own data). If several columns identify a series together, `id` is a list:
@@ -136,48 +95,55 @@ def read_series(
         Resample every series in long form on a regular time grid that starts at its first time. The
         interval is text such as ``"20ms"``, or a number if the times are numbers. Channels are
         interpolated linearly. By default the steps are kept, and the time only sorts them.
+
+    Returns
+    -------
+    SeriesScan
+        The source, which can be read any number of times.
+
+    Raises
+    ------
+    DataError
+        If columns do not exist, or a column has no role. The message has the call that helps.
+
+    See Also
+    --------
+    read_series : Read all series of a source.
+    iter_series : Read a source once, in batches.
+    """
+    known = expect if isinstance(expect, ExpectedColumns) else ExpectedColumns(expect)
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=known)
+    return scan_source(source, requested)
+
+
+def read_series(source: object, *, labels: bool = True, **columns: Any) -> Dataset:
+    """Read all series of a source.
+
+    Parameters
+    ----------
+    source
+        See `scan_series`.
     labels : bool
         Whether labels and groups are needed. If not, they may be missing.
+    **columns
+        Roles of columns, as for `scan_series`.
 
     Returns
     -------
     Dataset
         Series, labels and identifiers.
-
-    Raises
-    ------
-    DataError
-        If the source cannot be used; the message names the file, the position and a remedy.
-
-    See Also
-    --------
-    iter_series : Read a source in batches.
     """
-    requested = RequestedColumns(id, time, label, channels, groups, every, expected=_known(expect))
-    return scan_source(path, requested).read(labels=labels)
+    return scan_series(source, **columns).read(labels=labels)
 
 
 def iter_series(
-    path: Paths,
-    *,
-    id: str | Sequence[str] | None = None,
-    time: str | None = None,
-    label: str | None = None,
-    channels: str | Sequence[str] | None = None,
-    expect: Sequence[str] | ExpectedColumns | None = None,
-    groups: str | None = None,
-    every: str | float | None = None,
-    labels: bool = True,
-    batch_size: int = 1024,
+    source: object, *, labels: bool = True, batch_size: int = 1024, **columns: Any
 ) -> Iterator[Dataset]:
-    """Read the series of a source in batches.
-
-    Only a few batches of a table or a folder are in memory at any time. Small tables in long form
-    are read as a whole (see `scan_series`).
+    """Read the series of a source in batches, of which only a few are in memory at any time.
 
     Parameters
     ----------
-    path, id, time, label, channels, expect, groups, every, labels
+    source, labels, **columns
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
@@ -187,12 +153,7 @@ def iter_series(
     Dataset
         The next series.
     """
-    requested = RequestedColumns(id, time, label, channels, groups, every, expected=_known(expect))
-    yield from scan_source(path, requested).batches(labels=labels, batch_size=batch_size)
-
-
-def _known(expect: Sequence[str] | ExpectedColumns | None) -> ExpectedColumns:
-    return expect if isinstance(expect, ExpectedColumns) else ExpectedColumns(expect)
+    yield from scan_series(source, **columns).batches(labels=labels, batch_size=batch_size)
 
 
 def scan_source(source: object, requested: RequestedColumns) -> SeriesScan:
@@ -214,7 +175,6 @@ def scan_source(source: object, requested: RequestedColumns) -> SeriesScan:
 
 def _scan_path(name: str, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source by its name."""
-    raise_if_url(name)
     path, suffix = Path(name).absolute(), base_suffix(name)
     if name == STDIN:
         return _scan_csv("standard input", saved_stdin(), requested)
@@ -224,9 +184,10 @@ def _scan_path(name: str, requested: RequestedColumns) -> SeriesScan:
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
             return SeriesScan(name, None, [WholePart(name, None, requested.expected)])
-        near = _similar_name(path)
-        hint = "" if near is None else f". Did you mean {near}?"
-        raise FileNotFoundError(f"{name}: there is no such file, folder or data set{hint}")
+        raise FileNotFoundError(
+            f"{name}: there is no such file, folder or data set. (Only local files can be read: "
+            f"download others, mount their storage, or use a Dask data frame.)"
+        )
     if path.is_dir():
         files = Files.in_folder(name)
         if files is None:
@@ -250,7 +211,7 @@ def _scan_path(name: str, requested: RequestedColumns) -> SeriesScan:
         return SeriesScan(name, None, [part], _size_in_memory([path]))
     if suffix in TEXT_SUFFIXES:
         return _scan_csv(name, path, requested)
-    return _of_part(FeatherPart.at(path, name, requested), [path])
+    return _of_part(FramePart.of_feather(path, name, requested), [path])
 
 
 def _scan_csv(name: str, path: Path, requested: RequestedColumns) -> SeriesScan:
@@ -279,17 +240,6 @@ def _no_data_in(name: str, path: Path) -> DataError:
         f"{name} has neither Parquet files nor CSV files with series, nor folders with CSV files, "
         f"one folder per class{hint}"
     )
-
-
-def _similar_name(path: Path) -> str | None:
-    """Return the name of data in the same folder that is similar, of the same suffix if any is."""
-    if not path.parent.is_dir():
-        return None
-    others = [f for f in path.parent.iterdir() if f.is_dir() or base_suffix(f) in DATA_SUFFIXES]
-    # Compare stems: a common suffix does not make two names similar.
-    near = get_close_matches(path.stem, {file.stem for file in others}, n=1)
-    names = sorted(file.name for file in others if file.stem in near)
-    return min(names, key=lambda name: base_suffix(name) != base_suffix(path), default=None)
 
 
 def _of_part(part: TablePart, files: Sequence[Path] = ()) -> SeriesScan:

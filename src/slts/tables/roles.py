@@ -7,7 +7,6 @@ it clear.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -16,34 +15,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
-from slts.extras import LazyModule
 from slts.quantities import list_first
 from slts.series.dataset import Columns
+from slts.series.missing import Mask
+from slts.tables.assembly import checked_rows, steps_of
 from slts.tables.columns import (
     NUMERIC,
     ROW_NUMBERS,
     Kind,
     Rows,
-    codes_of,
-    is_constant,
-    is_rising,
+    call,
     joined,
     kind_of,
-    numbers_of,
     plain_column,
+    require_distinct,
 )
 from slts.tables.times import (
     TIME_FORMS,
-    as_numbers,
     first_other_time,
     grid_step,
-    parse_times,
     time_form,
 )
-
-compute: Any = LazyModule("pyarrow.compute", "io")
 
 # Usual names of columns, in any case.
 ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
@@ -53,7 +46,9 @@ LABEL_NAMES = ("label", "class", "class_label", "target", "category")
 FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # Least number of columns that can be the steps of series, one series per row.
 LEAST_STEPS = 7
-_TIMES = "a number, a timestamp such as 2024-01-31 12:00:00, or a time of day such as 12:00:00"
+# Steps that show that a column rises.
+_LEAST_INCREASES = 8
+_TIMES = "a number, or a date and time such as 2024-01-31 12:00:00"
 
 
 @dataclass(frozen=True)
@@ -118,22 +113,6 @@ class RequestedColumns:
                 raise DataError(
                     f"{source} has no named columns, so {role} (--{role}) cannot be used"
                 )
-
-
-def call(role: str, *names: str) -> str:
-    """Return how to name columns in Python and, in brackets, on the command line.
-
-    Examples
-    --------
-    >>> from slts.tables.roles import call
-    >>> call("label", "gait"), call("id", "a", "b c")
-    ("label='gait' (--label gait)", "id=['a', 'b c'] (--id a --id 'b c')")
-    """
-    value = repr(names[0]) if len(names) == 1 else repr(list(names))
-    options = [f"--{role} {shlex.quote(name)}" for name in names]
-    if role == "channels":
-        options = [f"--channels {shlex.quote(','.join(names))}"]
-    return f"{role}={value} ({' '.join(options)})"
 
 
 @dataclass(frozen=True)
@@ -213,9 +192,7 @@ def resolve_columns(
     if not len(rows):
         raise DataError(f"{table.name} has no rows")
     names = rows.table.schema.names
-    if len(table.kinds) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{table.name} has two columns named {twice!r}: rename one")
+    require_distinct(names, table.name)
     roles = _named_roles(table, requested, one_series)
     taken = {name for name in (*roles.values(), *requested.ids) if name is not None}
     chosen = _requested_channels(table, requested, taken)
@@ -236,6 +213,8 @@ def resolve_columns(
     for name in columns.channels:
         _require_numbers(table, name, columns.form)
     columns = replace(columns, time_form=_time_form(table, columns))
+    if chosen is None and not columns.wide:
+        _check_values(table, columns)
     ignored = tuple(name for name in free if name not in columns.channels)
     return replace(columns, ignored=ignored)
 
@@ -393,23 +372,17 @@ def _no_identifier(
 
 
 def _label_without_header(
-    table: _Table,
-    requested: RequestedColumns,
-    free: Sequence[str],
-    chosen: tuple[str, ...] | None,
+    table: _Table, requested: RequestedColumns, free: Sequence[str], chosen: object
 ) -> str | None:
     """Return the first column, as in the UCR archive, unless the caller says otherwise."""
     if requested.label is not None or chosen is not None:
         return requested.label
     first, last = free[0], free[-1]
-    values = table.column(first)
-    if table.kinds[first] == "text" and table.kinds[last] != "text":
+    texts = [name for name in (first, last) if table.kinds[name] == "text"]
+    values = table.column(first).drop_null().to_pylist()
+    if texts == [first] or (not texts and all(value == int(value) for value in values)):
         return first
-    if table.kinds[first] in NUMERIC and table.kinds[last] != "text":
-        numbers = numbers_of(values)
-        if (numbers == np.trunc(numbers)).all():
-            return first
-    if not requested.labelled:
+    if not requested.labelled and not texts:
         return None
     raise DataError(
         f"{table.name} has no header, and its first column is not a label, as in files of the UCR "
@@ -423,69 +396,45 @@ def _label_without_header(
 
 def _check_free_columns(table: _Table, columns: Columns) -> None:
     """Raise an error unless every column without a role can be a channel."""
-    free = columns.channels
-    if not free:
+    if not columns.channels:
         raise table.error("no column is left for the channels")
-    texts = [name for name in free if table.kinds[name] in ("text", "time", "other", "empty")]
-    if columns.wide:
-        texts = [name for name in texts if table.kinds[name] != "empty"]
-    if texts:
-        raise _nobody_named(table, columns, texts[0])
-    if columns.wide:
+    kinds = (
+        (*NUMERIC, "empty") if columns.wide else ("list",) if columns.form == "lists" else NUMERIC
+    )
+    for name in columns.channels:
+        if table.kinds[name] not in kinds:
+            raise _nobody_named(table, columns, name)
+
+
+def _check_values(table: _Table, columns: Columns) -> None:
+    """Raise an error if a channel that nobody named is constant or rising in every series."""
+    checked = checked_rows(table.rows, columns, labels=False)
+    values, offsets, *_ = steps_of(table.rows, checked, replace(columns, every=None))
+    if len(values) == len(offsets) - 1:
         return
-    values, codes = _values_by_series(table, columns)
-    constant = [name for name in free if is_constant(values[name], codes)]
-    rising = [name for name in free if is_rising(values[name], codes)]
-    if constant:
-        raise _safety(table, free, constant, "constant in every series", "label")
-    if rising:
-        role = "time" if columns.time is None else None
-        raise _safety(table, free, rising, "rising in every series, like a time", role)
+    high, low = (f.reduceat(values, offsets[:-1]) for f in (np.fmax, np.fmin))
+    constant = ((high == low) | np.isnan(high)).all(axis=0)
+    same = np.ones(len(values) - 1, dtype=bool)
+    same[offsets[1:-1] - 1] = False
+    increases = np.diff(values, axis=0)[same]
+    rising = (increases > 0).all(axis=0) & (len(increases) >= _LEAST_INCREASES)
+    if constant.any():
+        raise _safety(table, columns, constant, "constant in every series", "label")
+    if rising.any():
+        raise _safety(table, columns, rising, "rising in every series, like a time", "time")
 
 
-def _values_by_series(table: _Table, columns: Columns) -> tuple[dict[str, FloatArray], IntArray]:
-    """Return the numbers of the free columns, and codes of the series, sorted by series and time.
-
-    For columns of lists, both have one entry for each step.
-    """
-    if columns.form == "lists":
-        lists = {name: table.column(name).combine_chunks() for name in columns.channels}
-        for name in columns.channels:
-            _require_numbers(table, name, columns.form)
-        first = lists[columns.channels[0]]
-        lengths = first.value_lengths().fill_null(0).to_numpy()
-        codes = np.repeat(np.arange(len(first)), lengths)
-        flat = {name: numbers_of(column.flatten()) for name, column in lists.items()}
-        # Lists of different lengths are an error when they are read.
-        return {n: v for n, v in flat.items() if len(v) == len(codes)} or flat, codes
-    rows = table.rows.table
-    column = joined(rows, columns.id_columns) if columns.id_columns else rows[columns.id]
-    codes = codes_of(column)
-    keys: list[Any] = [codes]
-    form = _time_form(table, columns)
-    if columns.time is not None:
-        times = plain_column(rows[columns.time]).combine_chunks()
-        keys.insert(0, as_numbers(times if form is None else _present_times(times, form)))
-    order = np.lexsort(keys)
-    return {n: numbers_of(rows[n])[order] for n in columns.channels}, codes[order]
-
-
-def _present_times(column: Any, form: str) -> Any:
-    """Parse text times; empty ones become null."""
-    return parse_times(compute.if_else(compute.equal(column, ""), None, column), form)
-
-
-def _safety(
-    table: _Table, free: Sequence[str], names: Sequence[str], problem: str, role: str | None
-) -> DataError:
+def _safety(table: _Table, columns: Columns, wrong: Mask, problem: str, role: str) -> DataError:
     """Return the question about channels that may be something else."""
-    others = [name for name in free if name not in names]
-    what = f"column{'s' * (len(names) > 1)} {list_first([*map(repr, names)])}"
-    answers = [] if role is None else [f"If {names[0]!r} is the {role}, use {call(role, names[0])}"]
+    names = [name for name, is_wrong in zip(columns.channels, wrong, strict=True) if is_wrong]
+    others = [name for name in columns.channels if name not in names]
+    answers = [f"{list_first([*map(repr, names)])}: {problem}"]
+    if getattr(columns, role) is None:
+        answers.append(f"If {names[0]!r} is the {role}, use {call(role, names[0])}")
     if others:
-        answers.append(f"To leave {'them' if names[1:] else 'it'} out, use {_channels(others)}")
-    answers.append(f"To use all as channels, use {_channels(free)}")
-    return table.error(f"{what} {'are' if names[1:] else 'is'} {problem}. {'. '.join(answers)}")
+        answers.append(f"To leave out what is no channel, use {_channels(others)}")
+    answers.append(f"To use all as channels, use {_channels(columns.channels)}")
+    return table.error(". ".join(answers))
 
 
 def _channels(names: Sequence[str]) -> str:
@@ -496,12 +445,15 @@ def _channels(names: Sequence[str]) -> str:
 def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     """Return the question about a column that cannot be a channel; it may name channels."""
     _raise_if_misspelt(table, name)
-    kind = {"empty": "is empty", "time": "holds times"}.get(table.kinds[name], "holds text")
+    dtype = table.rows.table.schema.field(name).type
+    kinds = {"empty": "is empty", "text": "holds text"}
+    kind = kinds.get(table.kinds[name], f"holds values of type {dtype}")
     numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
     roles = [call(r, name) for r in ("time", "label") if getattr(columns, r) is None]
     answers = [f"name it: {' or '.join(roles)}"] if roles and kind != "is empty" else []
     pivot = ""
-    if kind == "holds text" and len(numbers) == 1 and columns.time is not None and columns.long:
+    is_melted = kind == "holds text" and len(numbers) == 1
+    if is_melted and columns.time is not None and columns.long:
         ids = [*columns.id_columns] or [str(columns.id)]
         index = [n for n in (*ids, columns.time, columns.label, columns.groups) if n is not None]
         pivot = (
@@ -510,7 +462,7 @@ def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
         )
     if numbers and not pivot:
         answers.append(f"leave it out: {_channels(numbers)}")
-    how = "; or ".join(answers) or "drop it"
+    how = "; or ".join(answers) or "drop it, or name the channels"
     example = f", such as {table.example(name)}," if kind == "holds text" else ""
     return table.error(
         f"column {name!r} {kind}{example} and has no role. {how[0].upper()}{how[1:]}{pivot}"

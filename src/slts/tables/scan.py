@@ -18,13 +18,17 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.quantities import format_bytes
 from slts.series.dataset import Columns, Dataset, join
-from slts.series.source import Digests, Part, identifier_digests
-from slts.tables.assembly import assemble, checked_rows, series_of_rows, used_columns
-from slts.tables.columns import Rows
-from slts.tables.roles import call
+from slts.series.source import Part
+from slts.tables.assembly import (
+    assemble,
+    checked_rows,
+    read_series_of_rows,
+    series_starts,
+    used_columns,
+)
+from slts.tables.columns import Rows, call
 
 pa: Any = LazyModule("pyarrow", "io")
-compute: Any = LazyModule("pyarrow.compute", "io")
 
 # Largest size of a table in long form that is one part and is read whole.
 SMALL_BYTES = 64 * 2**20
@@ -112,22 +116,17 @@ class SeriesScan:
         """
         if batch_size < 1:
             raise DataError(f"batch_size must be at least 1, got {batch_size}")
-        seen, is_empty = SeenIds(), True
+        seen, is_empty = set[object](), True
         for part in self.parts(labels=labels):
             for batch in part.batches(labels=labels, batch_size=batch_size):
-                if self.requires_unique_ids and batch.ids is not None:
-                    self._require_new(seen, batch, part)
+                for id in [] if batch.ids is None else batch.ids.tolist():
+                    if id in seen and self.columns is not None:
+                        raise DataError(f"{part.name}: {_repeated(id, self.columns)}")
+                    seen.add(id)
                 is_empty = False
                 yield batch
         if is_empty:
             raise DataError(f"{self.name} has no series")
-
-    def _require_new(self, seen: SeenIds, batch: Dataset, part: Part) -> None:
-        assert batch.ids is not None
-        repeated = seen.add(batch.ids.tolist())
-        if repeated is not None:
-            id = batch.ids.tolist()[repeated]
-            raise DataError(f"{part.name}: {repeated_series(id, self.columns)}")
 
     def read(self, *, labels: bool = True) -> Dataset:
         """Read all series into memory."""
@@ -147,17 +146,16 @@ class SeriesScan:
         return f"SeriesScan({'; '.join(texts)})"
 
 
-def repeated_series(id: object, columns: Columns | None) -> str:
+def _repeated(id: object, columns: Columns) -> str:
     """Return what is wrong if an identifier is repeated."""
-    assert columns is not None
-    if not columns.long:
+    if columns.long:
         return (
-            f"series {id!r} is repeated, but every row is a series. If {columns.id!r} does not "
-            f"identify a series, name all columns that do: {call('id', str(columns.id), '...')}"
+            f"series {id!r} is repeated after other series. All rows of a series must be "
+            f"contiguous in a large table: sort it by {columns.id!r}"
         )
     return (
-        f"series {id!r} is repeated after other series. All rows of a series must be contiguous to "
-        f"be read in batches: sort the data by {columns.id!r}"
+        f"series {id!r} is repeated, but every row is a series. If {columns.id!r} does not "
+        f"identify a series, name all columns that do: {call('id', str(columns.id), '...')}"
     )
 
 
@@ -193,61 +191,53 @@ class TablePart:
             yield from self._row_batches(labels, batch_size)
         elif not self.whole:
             yield from self._long_batches(labels, batch_size)
-        elif checked := [chunk.table for chunk in self._checked_chunks(labels)]:
-            dataset = assemble(pa.concat_tables(checked), self.columns, self.source, share=1.0)
+        elif tables := list(self._checked_chunks(labels)):
+            table = _joined([table for table, _ in tables])
+            dataset = assemble(table, self.columns, self.source, share=1.0, whole=True)
             yield from dataset.batches(labels=labels, batch_size=batch_size)
 
-    def _checked_chunks(self, labels: bool) -> Iterator[Rows]:
-        n_rows = min(_CHUNK_ROWS, max(1, batch_rows(self.columns) // 4))
+    def _checked_chunks(self, labels: bool) -> Iterator[tuple[Any, float | None]]:
+        n_rows = min(_CHUNK_ROWS, max(1, _batch_rows(self.columns) // 4))
         for rows in self.chunks(used_columns(self.columns, labels=labels), n_rows):
             if len(rows):
-                yield checked_rows(rows, self.columns, labels=labels)
+                yield checked_rows(rows, self.columns, labels=labels), rows.share
 
     def _long_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        columns, seen, most = self.columns, SeenIds(), batch_rows(self.columns)
-        # Rows that have been read but not yet returned, the rows at which their series start, and
-        # the last identifier.
-        tables, starts, n_rows, last = list[Any](), list[int](), 0, list[object]()
-        for rows in self._checked_chunks(labels):
-            ids = rows.table["id"].combine_chunks()
-            changes = compute.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
-            new = np.flatnonzero(np.append([ids[0].as_py()] != last, changes))
-            last, started = [ids[-1].as_py()], ids.take(new).to_pylist()
-            repeated = seen.add(started)
-            if repeated is not None:
-                place = rows.place(int(new[repeated]))
-                raise DataError(f"{place}: {repeated_series(started[repeated], columns)}")
-            starts += (new + n_rows).tolist()
-            tables.append(rows.table)
-            n_rows += len(rows)
-            if len(starts) > 1 and (len(starts) > batch_size or n_rows >= most):
-                # The last series may go on in the next chunk.
-                table, stop = pa.concat_tables(tables), starts[-1]
-                for a, b in _grouped(np.array(starts[1:]), most, batch_size):
-                    part = table.slice(starts[a], starts[b] - starts[a])
-                    yield assemble(part, columns, self.source, share=rows.share)
-                tables, starts, n_rows = [table.slice(stop)], [0], n_rows - stop
-        starts.append(n_rows)
-        for a, b in _grouped(np.array(starts[1:]), most, batch_size):
-            part = pa.concat_tables(tables).slice(starts[a], starts[b] - starts[a])
-            yield assemble(part, columns, self.source, share=1.0)
+        columns, most = self.columns, _batch_rows(self.columns)
+        # Rows that were read but not yet returned. The last series may go on in the next chunk.
+        waiting: Any = None
+        for table, share in self._checked_chunks(labels):
+            waiting = (
+                table
+                if waiting is None
+                else pa.concat_tables([waiting, table], promote_options="permissive")
+            )
+            starts = series_starts(waiting["id"])
+            if len(starts) > 1 and (len(starts) > batch_size or len(waiting) >= most):
+                for a, b in _grouped(starts[1:], most, batch_size):
+                    batch = waiting.slice(starts[a], starts[b] - starts[a])
+                    yield assemble(batch, columns, self.source, share=share)
+                waiting = waiting.slice(starts[-1])
+        if waiting is not None:
+            starts = np.append(series_starts(waiting["id"]), len(waiting))
+            for a, b in _grouped(starts[1:], most, batch_size):
+                batch = waiting.slice(starts[a], starts[b] - starts[a])
+                yield assemble(batch, columns, self.source, share=1.0)
 
     def _row_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        columns, seen = self.columns, SeenIds()
+        columns = self.columns
         for rows in self.chunks(used_columns(columns, labels=labels), batch_size):
             lengths: IntArray = np.ones(len(rows), dtype=np.int64)
             if columns.form == "lists":
                 lists = rows.table[columns.channels[0]].combine_chunks()
                 lengths = lists.value_lengths().fill_null(0).to_numpy().astype(np.int64)
-            for start, stop in _grouped(np.cumsum(lengths), batch_rows(columns), batch_size):
+            for start, stop in _grouped(np.cumsum(lengths), _batch_rows(columns), batch_size):
                 batch = rows.between(start, stop)
-                dataset = series_of_rows(batch, columns, self.source, labels=labels)
-                repeated = None if dataset.ids is None else seen.add(dataset.ids.tolist())
-                if repeated is not None:
-                    assert dataset.ids is not None
-                    problem = repeated_series(dataset.ids.tolist()[repeated], columns)
-                    raise DataError(f"{batch.place(repeated)}: {problem}")
-                yield dataset
+                yield read_series_of_rows(batch, columns, self.source, labels=labels)
+
+
+def _joined(tables: Sequence[Any]) -> Any:
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def is_small(n_bytes: int) -> bool:
@@ -255,7 +245,7 @@ def is_small(n_bytes: int) -> bool:
     return n_bytes <= SMALL_BYTES
 
 
-def batch_rows(columns: Columns) -> int:
+def _batch_rows(columns: Columns) -> int:
     """Return how many rows have about the size of a batch."""
     return max(1, BATCH_BYTES // (8 * len(columns.channels)))
 
@@ -272,28 +262,3 @@ def _grouped(ends: IntArray, most: int, count: int) -> Iterator[tuple[int, int]]
         stop = first + max(1, min(count, n_fitting))
         yield first, stop
         first, size = stop, int(ends[stop - 1])
-
-
-class SeenIds:
-    """A set of 64-bit digests in sorted runs: 8 bytes per identifier, a Python set takes 60."""
-
-    def __init__(self) -> None:
-        self._runs: list[Digests] = []
-
-    def add(self, ids: Sequence[object]) -> int | None:
-        """Add identifiers; return the position of the first one that was added before."""
-        if not ids:
-            return None
-        digests = identifier_digests(ids)
-        order = np.argsort(digests, kind="stable")
-        repeated = np.zeros(len(digests), dtype=bool)
-        repeated[order[1:]] = np.diff(digests[order]) == 0
-        for run in self._runs:
-            positions = np.minimum(np.searchsorted(run, digests), len(run) - 1)
-            repeated |= run[positions] == digests
-        if repeated.any():
-            return int(np.argmax(repeated))
-        self._runs.append(digests[order])
-        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
-            self._runs.append(np.sort(np.concatenate([self._runs.pop(), self._runs.pop()])))
-        return None

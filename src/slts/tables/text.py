@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import bz2
 import csv
-import gzip
 import io
-import lzma
 import os
 import re
 import sys
 import tempfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,8 +21,8 @@ import numpy as np
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
-from slts.tables.columns import INEXACT, SAMPLE_ROWS, Rows, kind_of, numbers_of
-from slts.tables.paths import base_suffix
+from slts.tables.columns import INEXACT, SAMPLE_ROWS, Rows, kind_of, require_distinct
+from slts.tables.paths import base_suffix, is_compressed
 from slts.tables.roles import LEAST_STEPS, RequestedColumns, resolve_columns
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -34,41 +30,31 @@ arrow_csv: Any = LazyModule("pyarrow.csv", "io")
 
 # Bytes that are read at once; the first block determines delimiter and types.
 _BLOCK = 1 << 20
-# Cells that Arrow reads as missing values.
-MISSING = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
-)  # fmt: skip
 _BOOLEAN = ("true", "false", "0", "1")
 
 
-def _open_zstd(path: str) -> Any:
-    return pa.input_stream(path, compression="zstd")
-
-
-_OPENERS: dict[str, Callable[[str], Any]] = {
-    ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd,
-}  # fmt: skip
-
-
 @contextmanager
-def open_binary(path: Path, name: str) -> Iterator[BinaryIO]:
+def open_binary(path: Path, name: str) -> Iterator[Any]:
     """Open a file, decompressed according to its suffix; damage becomes a `DataError`."""
-    suffix = path.suffix.lower()
-    if suffix not in _OPENERS:
+    if not is_compressed(path):
         with path.open("rb") as file:
             yield file
         return
     try:
-        with _OPENERS[suffix](str(path)) as stream:
+        with pa.input_stream(str(path), compression="detect") as stream:
             yield stream
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        # A missing file has a number; bz2 and zstd report damage as an OSError without one.
-        if isinstance(error, OSError) and error.errno is not None:
+    except OSError as error:
+        # A missing file has a number; damage has none.
+        if error.errno is not None:
             raise
         raise DataError(
-            f"{name} is damaged, or is not compressed as its suffix {suffix} says: {error}"
+            f"{name} is damaged, or is not compressed as its suffix {path.suffix} says: {error}"
         ) from error
+
+
+def missing_cells() -> tuple[str, ...]:
+    """Return the cells that Arrow reads as missing values."""
+    return tuple(arrow_csv.ConvertOptions().null_values)
 
 
 def saved_stdin() -> Path:
@@ -122,12 +108,11 @@ class CsvFile:
         """Read the first line; if the file is one series, a first line of numbers is data."""
         with open_binary(path, name) as file:
             begin = file.read(_BLOCK)
-        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(
-                f"{name} is UTF-16 text: save it in UTF-8, as with iconv -f UTF-16 -t UTF-8"
-            )
         if b"\0" in begin[:4096]:
-            raise DataError(f"{name} is not text: save the table as CSV")
+            raise DataError(
+                f"{name} is not text in UTF-8: save the table as CSV. For UTF-16 text, use iconv "
+                f"-f UTF-16 -t UTF-8"
+            )
         # A cut character at the end of the block does not matter.
         lines = begin.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
         n_blank = next((k for k, line in enumerate(lines) if line.strip()), len(lines))
@@ -189,9 +174,7 @@ class CsvFile:
         return Rows(self._first_rows(times) if times else table, self)
 
     def _first_rows(self, types: Mapping[str, Any]) -> Any:
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise DataError(f"{self.name} has two columns named {twice!r}: rename one")
+        require_distinct(self.names, self.name)
         with self._reader(types, None) as batches:
             first = next(batches, None)
         if first is None:
@@ -230,7 +213,7 @@ class CsvFile:
         return dtype if kind_of(dtype) == "boolean" else pa.float64()
 
     def _require_exact(self, rows: Rows, name: str) -> None:
-        inexact = np.abs(numbers_of(rows.table[name])) >= INEXACT
+        inexact = np.abs(rows.table[name].to_numpy()) >= INEXACT
         if inexact.any():
             raise DataError(
                 f"{rows.place(int(np.argmax(inexact)))}: {name!r} has more digits than float64 "
@@ -295,7 +278,7 @@ class CsvFile:
         raise DataError(f"{self.name} cannot be read as CSV: {error}") from error
 
     def _fits(self, cell: str, dtype: Any) -> bool:
-        if cell in MISSING:
+        if cell in missing_cells():
             return True
         if pa.types.is_boolean(dtype):
             return cell.lower() in _BOOLEAN
@@ -324,7 +307,7 @@ def _is_header(cells: Sequence[str]) -> bool:
     but the first and the last cell of a line of data are numbers; one of these may be a label. A
     short series is padded with empty cells.
     """
-    while len(cells) > LEAST_STEPS and cells[-1] in MISSING and _is_number(cells[1]):
+    while len(cells) > LEAST_STEPS and cells[-1] in missing_cells() and _is_number(cells[1]):
         cells = cells[:-1]
     inner = cells[1:-1] if len(cells) > LEAST_STEPS else cells
     if not all(map(_is_number, inner)) or not (_is_number(cells[0]) or _is_number(cells[-1])):

@@ -22,7 +22,6 @@ TIME_FORMS = {
     "number": "0.5",
     "timestamp": "2024-01-31 12:00:00",
     "zoned": "2024-01-31 12:00:00Z",
-    "clock": "12:00:00",
 }
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 # Dates that are clear but not ISO 8601: 2024/01/31 and 31.01.2024.
@@ -48,8 +47,6 @@ def parse_times(column: Any, form: str) -> Any:
         return column.cast(pa.int64()) if INEXACT <= largest < math.inf else numbers
     for pattern, written in _OTHER_DATES.items():
         column = compute.replace_substring_regex(column, pattern, written)
-    if form == "clock":
-        column = compute.binary_join_element_wise("1970-01-01", column, " ")
     return column.cast(pa.timestamp("ns", "UTC" if form == "zoned" else None))
 
 
@@ -83,14 +80,6 @@ def _has_form(column: Any, form: str) -> bool:
 def first_other_time(column: Any, form: str) -> int:
     """Return the first row whose text does not have a form."""
     return next(k for k in range(len(column)) if not _has_form(column[k : k + 1], form))
-
-
-def as_numbers(times: Any) -> FloatArray:
-    """Return times as float64, for comparisons: numbers, or dates in their own unit."""
-    if pa.types.is_temporal(times.type):
-        times = times.cast("int64" if times.type.bit_width == 64 else "int32")
-    numbers: FloatArray = times.cast("float64", safe=False).to_numpy()
-    return numbers
 
 
 def grid_step(every: str, source: str, *, timestamps: bool) -> float:
@@ -145,8 +134,6 @@ def on_grid(
     if times.dtype.kind in "Mm":
         unit = f"{'datetime' if times.dtype.kind == 'M' else 'timedelta'}64[ns]"
         times = times.astype(unit).astype(np.int64)
-    elif times.dtype.kind not in "iuf":
-        raise DataError(f"{source}: every (--every) cannot resample times of day without dates")
     step = grid_step(every, source, timestamps=unit is not None)
     starts, stops = offsets[:-1], offsets[1:]
     # Rounding must not remove the last step.
