@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import slts
 from slts import SeriesBatch, as_series
 from slts.cli import evaluate
-from slts.tables.arrow import ParquetPart
 from slts.series.source import series_digests, series_keys
+from slts.tables.arrow import ParquetPart
 from slts.training.held_out import split_in_order
 from tests.tables.forms import csv_text, list_table, long_table
 

@@ -57,9 +57,7 @@ def client(threads):
 
 def learn_from_a_sample(scan):
     """A model whose coefficients are learned from all series, and landmarks from a sample."""
-    model = quick(slts.LocalSLTSClassifier, n_snippets=8, n_phases=1, memory_limit="2MB").fit(
-        scan
-    )
+    model = quick(slts.LocalSLTSClassifier, n_snippets=8, n_phases=1, memory_limit="2MB").fit(scan)
     assert model.validation_.n_series < N / 2
     return model
 

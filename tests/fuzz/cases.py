@@ -25,9 +25,9 @@ import slts
 from slts.cli import main
 from slts.cli.application import load_command
 from slts.tables import iter_series, read_series
-from tests.tables.forms import FORMS, csv_text, long_table, make_data, write_form
 from tests.persistence import test_damage
 from tests.persistence.small_models import forged, parts
+from tests.tables.forms import FORMS, csv_text, long_table, make_data, write_form
 
 SOURCES = [Path(module.__file__).parent for module in (slts, sklearn, joblib)]
 GOLDEN = sorted((Path(__file__).parents[1] / "persistence" / "golden").glob("v3-*.slts"))

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import slts
-from slts.columns import ExpectedColumns, RequestedColumns
 from slts.errors import DataError
-from slts.tables.reading import scan_source
 from slts.series import SeriesBatch, as_series
+from slts.tables.roles import ExpectedColumns
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -83,8 +82,8 @@ def test_axes_that_are_certain_are_not_doubted(tmp_path):
     model = slts.LocalSLTSClassifier(n_snippets=4, random_state=0).fit(named, y)
     assert slts.summarize(model, X).channel_importance.shape[1] == 9
     np.savez(tmp_path / "known.npz", X=X)
-    known = RequestedColumns(expected=ExpectedColumns(n_channels=9))
-    assert len(scan_source(tmp_path / "known.npz", known).read()) == 12
+    known = ExpectedColumns(n_channels=9)
+    assert len(slts.scan_series(tmp_path / "known.npz", expect=known).read()) == 12
     bag = pytest.importorskip("dask.bag").from_sequence(zip(X, y, strict=True), npartitions=3)
     slts.OneNNClassifier().fit(slts.scan_series(bag), None)
 

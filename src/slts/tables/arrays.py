@@ -101,7 +101,8 @@ def _read_published(name: str) -> Dataset:
 def _read_ts(path: Path, name: str) -> Dataset:
     with open_binary(path, name) as file:
         try:
-            series, classes = parse_ts(io.TextIOWrapper(file, encoding="utf-8-sig"), name)
+            with io.TextIOWrapper(file, encoding="utf-8-sig") as lines:
+                series, classes = parse_ts(lines, name)
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
     try:

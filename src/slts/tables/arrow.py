@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -163,6 +163,10 @@ class ParquetPart(TablePart):
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read the rows that the part owns; see `TablePart.chunks`."""
+        for rows in self._rows(names, n_rows):
+            yield replace(rows, share=self.share)
+
+    def _rows(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         own = (rows for group in self.groups for rows in group.batches(names, n_rows))
         if not self.columns.long or self.whole:
             yield from own
@@ -272,7 +276,8 @@ class ParquetScan(SeriesScan):
             for rows in group.batches(schema.names, most):
                 tables.append(rows.table)
                 n_rows += len(rows)
-                if n_rows >= most:
+                if n_rows >= most or sum(t.nbytes for t in tables) > BATCH_BYTES:
+                    most = n_rows
                     break
         table = pa.concat_tables(tables) if tables else schema.empty_table()
         return Rows(table, Named(self._files.name))
@@ -417,6 +422,8 @@ def read_frame(
     channels: str | Sequence[str] | None,
 ) -> Dataset:
     """Read a data frame in long form; labels only if their column is named."""
+    if not len(arrow_table(frame, "X")):
+        raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
     part = FramePart.of(frame, RequestedColumns(id, time, label, channels))
     if not part.columns.long:
         raise DataError(

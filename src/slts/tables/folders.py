@@ -189,7 +189,11 @@ def _resolve(files: Files, requested: RequestedColumns) -> Columns:
             samples.append(sample.append_column(_ID, pa.array([name] * len(sample))))
             n_rows += len(sample)
     assert first is not None
-    rows = Rows(pa.concat_tables(samples, promote_options="permissive"), first)
+    try:
+        rows = Rows(pa.concat_tables(samples, promote_options="permissive"), first)
+    except pa.ArrowException:
+        # Reading the file with other types names the line.
+        rows = Rows(samples[0], first)
     wanted = replace(requested, id=_ID, label=None, groups=None)
     if not first.has_header:
         wanted = replace(wanted, expected=ExpectedColumns())

@@ -320,7 +320,8 @@ def _form(
     if id is None:
         raise _no_identifier(table, free, roles)
     is_short = table.rows.table.num_rows > 1 and _is_unique(table, requested, id)
-    if is_short and requested.expected.channels is None:
+    all_named = chosen is not None and roles["time"] is not None
+    if is_short and not all_named and requested.expected.channels is None:
         numbers = [name for name in free if table.kinds[name] in NUMERIC]
         if_wide = ""
         if len(numbers) >= LEAST_STEPS:

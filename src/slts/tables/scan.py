@@ -193,7 +193,7 @@ class TablePart:
             yield from self._long_batches(labels, batch_size)
         elif tables := list(self._checked_chunks(labels)):
             table = _joined([table for table, _ in tables])
-            dataset = assemble(table, self.columns, self.source, share=1.0, whole=True)
+            dataset = assemble(table, self.columns, self.source, share=tables[-1][1], whole=True)
             yield from dataset.batches(labels=labels, batch_size=batch_size)
 
     def _checked_chunks(self, labels: bool) -> Iterator[tuple[Any, float | None]]:
@@ -206,6 +206,7 @@ class TablePart:
         columns, most = self.columns, _batch_rows(self.columns)
         # Rows that were read but not yet returned. The last series may go on in the next chunk.
         waiting: Any = None
+        share = None
         for table, share in self._checked_chunks(labels):
             waiting = (
                 table
@@ -222,7 +223,7 @@ class TablePart:
             starts = np.append(series_starts(waiting["id"]), len(waiting))
             for a, b in _grouped(starts[1:], most, batch_size):
                 batch = waiting.slice(starts[a], starts[b] - starts[a])
-                yield assemble(batch, columns, self.source, share=1.0)
+                yield assemble(batch, columns, self.source, share=share)
 
     def _row_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
         columns = self.columns

@@ -170,7 +170,7 @@ class CsvFile:
         for field in table.schema:
             if pa.types.is_binary(field.type):
                 self._raise_text_error([], pa.ArrowInvalid("invalid UTF-8"))
-        times = {f.name: pa.string() for f in table.schema if kind_of(f.type) == "time"}
+        times = {f.name: pa.string() for f in table.schema if pa.types.is_temporal(f.type)}
         return Rows(self._first_rows(times) if times else table, self)
 
     def _first_rows(self, types: Mapping[str, Any]) -> Any:
@@ -213,7 +213,8 @@ class CsvFile:
         return dtype if kind_of(dtype) == "boolean" else pa.float64()
 
     def _require_exact(self, rows: Rows, name: str) -> None:
-        inexact = np.abs(rows.table[name].to_numpy()) >= INEXACT
+        values = np.abs(rows.table[name].to_numpy())
+        inexact = (values >= INEXACT) & (values < np.inf)
         if inexact.any():
             raise DataError(
                 f"{rows.place(int(np.argmax(inexact)))}: {name!r} has more digits than float64 "
