@@ -61,7 +61,7 @@ def test_named_columns_come_first():
     table = long(gait=np.array(list("uvuvu"))[IDS], y=noise(1))
     columns = roles(table, label="gait", channels="y,x")
     assert (columns.label, columns.channels, columns.ignored) == ("gait", ("y", "x"), ("label",))
-    expected = "id=id, time=t, label=gait, channels=y, x, not used: label"
+    expected = "id=id, time=t, label=gait, channels=y,x, not used: label"
     assert str(columns) == expected
     assert roles(table, channels=["x"]).label == "label"
     table = long(c1=noise(1), c2=noise(2), c3=noise(3))

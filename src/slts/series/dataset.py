@@ -47,7 +47,7 @@ class Columns:
     --------
     >>> from slts.tables import Columns
     >>> print(Columns(("c1", "c2", "c3"), id="recording", time="t", label="speaker"))
-    id=recording, time=t, label=speaker, channels=c1, c2, c3
+    id=recording, time=t, label=speaker, channels=c1..c3
     """
 
     channels: tuple[str, ...]
@@ -84,12 +84,16 @@ class Columns:
         roles = {"id": self.id, "time": time, "label": self.label, "groups": self.groups}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
         if self.wide:
-            texts.append(f"one series per row, steps={list_first(self.channels)}")
+            texts.append(f"one series per row, steps={_listed(self.channels)}")
         else:
-            texts.append(f"channels={list_first(self.channels)}")
+            texts.append(f"channels={_listed(self.channels)}")
         if self.ignored:
-            texts.append(f"not used: {list_first(self.ignored)}")
+            texts.append(f"not used: {_listed(self.ignored)}")
         return ", ".join(texts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return list_first(names, separator=",")
 
 
 @dataclass(frozen=True, eq=False)
