@@ -160,7 +160,7 @@ def test_frames_without_rows_or_numbers_are_explained():
 def test_rows_and_identifiers_must_be_clear():
     with pytest.raises(DataError, match=r"LazyFrame has no rows yet: collect\(\)"):
         as_series(pl.DataFrame(long_data()).lazy(), id="who")
-    with pytest.raises(DataError, match=r"no column is named as the identifier.*id='...'"):
+    with pytest.raises(DataError, match=r"no column is named as the identifier.*id='who'"):
         as_series(pd.DataFrame(long_data()))
 
 

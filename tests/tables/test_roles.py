@@ -71,7 +71,7 @@ def test_named_columns_come_first():
 QUESTIONS = [
     (
         {"id": None, "rec": IDS},
-        r"no column is named as the identifier.*id='\.\.\.' \(--id \.\.\.\)",
+        r"no column is named as the identifier.*id='rec' \(--id rec\)",
     ),
     ({"series": IDS}, r"'id' and 'series' may be the id: use id='id' \(--id id\) or id='series'"),
     ({"step": STEPS}, r"'t' and 'step' may be the time: use time='t' \(--time t\) or time='step'"),

@@ -32,8 +32,6 @@ from slts.tables.columns import (
     require_distinct,
 )
 from slts.tables.times import (
-    TIME_FORMS,
-    first_other_time,
     grid_step,
     time_form,
 )
@@ -323,9 +321,7 @@ def _form(
     all_named = chosen is not None and roles["time"] is not None
     if is_short and not all_named and requested.expected.channels is None:
         numbers = [name for name in free if table.kinds[name] in NUMERIC]
-        if_wide = ""
-        if len(numbers) >= LEAST_STEPS:
-            if_wide = f". If a row is a series, name its steps: {_span_call(table, numbers)}"
+        if_wide = f".{_if_wide(table, numbers)}".removesuffix(".")
         raise table.error(
             f"{id!r} (id) differs in every row, so every series would have one step. Name the "
             f"column that identifies a series: id='...' (--id ...){if_wide}"
@@ -353,22 +349,33 @@ def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
     return tuple(numbers)
 
 
-def _span_call(table: _Table, names: Sequence[str]) -> str:
-    span = f"{names[0]}..{names[-1]}"
-    return call("channels", span if list(table.span(span)) == list(names) else ",".join(names))
+def _if_wide(table: _Table, numbers: Sequence[str]) -> str:
+    """Return how to name the steps if every row is a series; nothing for a few columns."""
+    if len(numbers) < LEAST_STEPS:
+        return ""
+    span = f"{numbers[0]}..{numbers[-1]}"
+    if list(table.span(span)) != list(numbers):
+        span = ",".join(numbers)
+    return f" If a row is a series, name its steps: {call('channels', span)}."
 
 
 def _no_identifier(
     table: _Table, free: Sequence[str], roles: Mapping[str, str | None]
 ) -> DataError:
+    """Return the question about the identifier; columns with repeated values may be it."""
+    n_rows, distinct = len(table.rows), dict[str, int]()
+    for name in free:
+        if table.kinds[name] in ("text", "integer"):
+            distinct[name] = len(table.column(name).unique())
+    repeated = [name for name, n in distinct.items() if 1 < n < n_rows]
+    repeated.sort(key=lambda name: -distinct[name])
+    calls = " or ".join(call("id", name) for name in repeated[:3]) or call("id", "...")
     numbers = [name for name in free if table.kinds[name] in NUMERIC]
-    if_wide = ""
-    if roles["time"] is None and len(numbers) >= LEAST_STEPS:
-        if_wide = f" If a row is a series, name its steps: {_span_call(table, numbers)}."
+    if_wide = _if_wide(table, numbers) if roles["time"] is None else ""
     return table.error(
-        f"no column is named as the identifier of the series. Name it: id='...' (--id ...), or "
-        f"several columns: id=['...', '...'] (--id ... --id ...).{if_wide} If there is none, add "
-        f"one, or put every series in a file of its own, in one folder"
+        f"no column is named as the identifier of the series. Name it, such as {calls}. Several "
+        f"columns may identify one together.{if_wide} If there is none, add one, or put every "
+        f"series in a file of its own, in one folder"
     )
 
 
@@ -518,7 +525,8 @@ def _time_form(table: _Table, columns: Columns) -> str | None:
         return None
     kind, form = table.kinds[name], None
     if kind == "text":
-        form = _text_form(table, name)
+        # Reading names a later time of another form.
+        form = time_form(plain_column(table.column(name)))
     wanted = ("list",) if columns.form == "lists" else ("number", "integer", "time")
     if form is None and kind not in wanted:
         raise DataError(
@@ -527,19 +535,4 @@ def _time_form(table: _Table, columns: Columns) -> str | None:
         )
     if every is not None and columns.long:
         grid_step(every, table.name, timestamps=form not in (None, "number") or kind == "time")
-    return form
-
-
-def _text_form(table: _Table, name: str) -> str | None:
-    """Return the form of times; raise an error for a time that is unlike those before it."""
-    column = plain_column(table.column(name)).combine_chunks()
-    form = time_form(column)
-    first = next((row for row, text in enumerate(column.to_pylist()) if text), 0)
-    usual = time_form(column[first : first + 1])
-    if form is None and usual is not None:
-        row = first + first_other_time(column[first:], usual)
-        raise DataError(
-            f"{table.rows.place(row)}: {name!r} (time) holds {column[row].as_py()!r}, expected "
-            f"text such as {TIME_FORMS[usual]}, as in the rows before"
-        )
     return form
