@@ -436,9 +436,7 @@ def tables(rng, folder):
         require(found.ids is None or len(found.ids) == count, "as many identifiers as series")
         require(not np.isinf(found.series.values).any(), "infinite values were read")
     elif act == 1:
-        for batch in iter_series(
-            path, on_error=pick(rng, ["raise", "skip"]), batch_size=3, **options
-        ):
+        for batch in iter_series(path, batch_size=3, **options):
             require(not np.isinf(batch.series.values).any(), "infinite values were read")
     else:
         scan = slts.scan_series(path, **{"label": "speaker"} | options)

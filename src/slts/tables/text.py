@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -175,8 +175,7 @@ class CsvFile:
 
     def _first_rows(self, types: Mapping[str, Any]) -> Any:
         require_distinct(self.names, self.name)
-        with self._reader(types, None) as batches:
-            first = next(batches, None)
+        first = next(self._batches(types, None), None)
         if first is None:
             return pa.table({name: pa.nulls(0) for name in self.names})
         return pa.Table.from_batches([first.slice(0, SAMPLE_ROWS)])
@@ -196,14 +195,13 @@ class CsvFile:
         types = {name: self._type(name, columns) for name in names}
         integers = [n for n in columns.channels if kind_of(self.schema.field(n).type) == "integer"]
         size, first = os.path.getsize(self.path), 0
-        with self._reader(types, names) as batches:
-            for number, batch in enumerate(batches, start=1):
-                share = min(1.0, number * self.block / max(1, size))
-                rows = Rows(pa.Table.from_batches([batch]), self, first, share)
-                for name in integers:
-                    self._require_exact(rows, name)
-                yield rows
-                first += len(rows)
+        for number, batch in enumerate(self._batches(types, names), start=1):
+            share = min(1.0, number * self.block / max(1, size))
+            rows = Rows(pa.Table.from_batches([batch]), self, first, share)
+            for name in integers:
+                self._require_exact(rows, name)
+            yield rows
+            first += len(rows)
 
     def _type(self, name: str, columns: Columns) -> Any:
         if name not in columns.channels:
@@ -221,36 +219,22 @@ class CsvFile:
                 f"represents. Subtract an offset, or leave the column out"
             )
 
-    @contextmanager
-    def _reader(
-        self, types: Mapping[str, Any], names: Sequence[str] | None
-    ) -> Iterator[Iterator[Any]]:
+    def _batches(self, types: Mapping[str, Any], names: Sequence[str] | None) -> Iterator[Any]:
         """Yield record batches of some columns, or of all with inferred types."""
+        read = arrow_csv.ReadOptions(
+            use_threads=False, column_names=list(self.names), skip_rows=self.n_skipped,
+            block_size=self.block,
+        )  # fmt: skip
+        parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        convert = arrow_csv.ConvertOptions(
+            column_types=dict(types), decimal_point=self.decimal, include_columns=names
+        )
         with open_binary(self.path, self.name) as file:
-            yield self._batches(file, types, names)
-
-    def _batches(
-        self, file: BinaryIO, types: Mapping[str, Any], names: Sequence[str] | None
-    ) -> Iterator[Any]:
-        try:
-            yield from arrow_csv.open_csv(
-                file,
-                read_options=arrow_csv.ReadOptions(
-                    use_threads=False, column_names=list(self.names), skip_rows=self.n_skipped,
-                    block_size=self.block,
-                ),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict(types), decimal_point=self.decimal,
-                    include_columns=None if names is None else list(names),
-                ),
-            )  # fmt: skip
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):
-                return
-            self._raise_text_error([n for n, t in types.items() if t != pa.string()], error)
+            try:
+                yield from arrow_csv.open_csv(file, read, parse, convert)
+            except pa.ArrowInvalid as error:
+                if "Empty CSV" not in str(error):
+                    self._raise_text_error([n for n, t in types.items() if t != pa.string()], error)
 
     def _raise_text_error(self, numbers: Sequence[str], error: Exception) -> None:
         """Find the line that Arrow could not read, and raise an error that names it."""
