@@ -60,6 +60,7 @@ BAD = [
     ("id,t,x\na,0,1\na,0,2\na,1,3\n", r"time 0.* occurs twice in series 'a'"),
     ("id,t,x\na,0,1\na,inf,2\na,2,1\n", r"line 3 \(series 'a'\): 't' \(time\) holds .*inf"),
     ("1,2,3\n4,5,6\n", "begins with numbers, '1,2,3': its first line must name the columns"),
+    ('id,x\na,"1,5"\na,"2,5"\n', r"line 2: 'x' holds '1,5'. Write numbers with a decimal point"),
     ("id,x\0\na,1\n", "is not text in UTF-8"),
     ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 'b': the series has no values"),
 ]

@@ -2,7 +2,7 @@
 
 reading           `scan_series`, `read_series`, `iter_series`: the name of a source tells its form
 roles             which column is id, time, label and channel; the errors that ask for them
-columns           facts about columns: kind, constant or rising in every series
+columns           rows in Arrow's form: their place, the kinds of their columns
 times             times as text; the regular time grid
 assembly          rows -> `Dataset`: long, wide and list form
 scan              `SeriesScan`, and parts of a table that are read in batches
@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from slts.series.dataset import Columns, Dataset
 from slts.tables.reading import iter_series, read_series, scan_series
+from slts.tables.roles import ExpectedColumns
 from slts.tables.scan import SeriesScan
 
 __all__ = [
     "Columns",
     "Dataset",
+    "ExpectedColumns",
     "SeriesScan",
     "iter_series",
     "read_series",

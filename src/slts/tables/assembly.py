@@ -87,7 +87,7 @@ def place_in_series(rows: Rows, columns: Columns, row: int) -> str:
 
 def _checked_numbers(rows: Rows, columns: Columns, name: str) -> Any:
     """Return a channel as float64, which must be finite and represent integers exactly."""
-    column = rows.table[name]
+    column = plain_column(rows.table[name])
     numbers = column.cast(pa.float64(), safe=False)
     row = _first_wrong(column, numbers.to_numpy())
     if row is not None:
@@ -173,7 +173,7 @@ def assemble(
     their first rows.
     """
     codes, first = _series(checked["id"], whole=whole)
-    for role in {"label", "groups"} & {*checked.column_names}:
+    for role in (role for role in ("label", "groups") if role in checked.column_names):
         column, each = checked[role], checked[role].take(first)
         row = first_true(compute.not_equal(column, each.take(codes)))
         if row is not None:

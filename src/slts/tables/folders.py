@@ -156,9 +156,11 @@ class FilesPart(TablePart):
         files: dict[str, Path] = {}
         for name in labels:
             path = self.files.get(name, without_suffix.get(name))
-            if path is None:
+            if path is not None:
+                files[name] = path
+            elif _shown(self.name):
+                # A pattern and a list may be some of the files.
                 raise DataError(f"{listing} names {name!r}, which is not in the folder")
-            files[name] = path
         labelled = set(files.values())
         unlabelled = [name for name, path in self.files.items() if path not in labelled]
         if unlabelled:

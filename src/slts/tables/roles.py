@@ -457,7 +457,8 @@ def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     kinds = {"empty": "is empty", "text": "holds text"}
     kind = kinds.get(table.kinds[name], f"holds values of type {dtype}")
     numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
-    roles = [call(r, name) for r in ("time", "label") if getattr(columns, r) is None]
+    may_be = ("time", "label") if columns.long else ("label",)
+    roles = [call(role, name) for role in may_be if getattr(columns, role) is None]
     answers = [f"name it: {' or '.join(roles)}"] if roles and kind != "is empty" else []
     pivot = ""
     is_melted = kind == "holds text" and len(numbers) == 1
@@ -483,6 +484,11 @@ def _raise_if_misspelt(table: _Table, name: str) -> None:
         return
     cells = table.column(name).to_pylist()
     wrong = [row for row, cell in enumerate(cells) if cell and not _is_number(cell)]
+    if all(_is_number(str(cells[row]).replace(",", ".")) for row in wrong):
+        raise DataError(
+            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}. Write numbers with "
+            f"a decimal point, or separate cells by semicolons"
+        )
     if wrong and 2 * len(wrong) < len(cells):
         raise DataError(
             f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}, but numbers in "

@@ -30,6 +30,10 @@ arrow_csv: Any = LazyModule("pyarrow.csv", "io")
 
 # Bytes that are read at once; the first block determines delimiter and types.
 _BLOCK = 1 << 20
+_NOT_UTF8 = (
+    "the text is not UTF-8. It may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
+    "WINDOWS-1252 -t UTF-8"
+)
 _BOOLEAN = ("true", "false", "0", "1")
 
 
@@ -125,6 +129,8 @@ class CsvFile:
             cells = [cell.strip() for cell in next(reader)]
         except csv.Error as error:
             raise DataError(f"the first line of {name} is not CSV: {error}") from error
+        if "\ufffd" in first:
+            raise DataError(f"{name}, line {n_blank + 1}: {_NOT_UTF8}")
         has_header = not all(map(_is_number, cells)) if one_series else _is_header(cells)
         if not has_header and not one_series and len(cells) <= LEAST_STEPS:
             raise DataError(
@@ -242,10 +248,7 @@ class CsvFile:
         for line, cells in self._records():
             where = f"{self.name}, line {line}"
             if any("\ufffd" in cell for cell in cells):
-                raise DataError(
-                    f"{where}: the text is not UTF-8. It may be Windows-1252 or Latin-1: save it "
-                    f"in UTF-8, as with iconv -f WINDOWS-1252 -t UTF-8"
-                ) from error
+                raise DataError(f"{where}: {_NOT_UTF8}") from error
             if len(cells) != len(self.names):
                 raise DataError(
                     f"{where} has {len(cells)} cells, expected {len(self.names)}. Complete the "
