@@ -191,11 +191,10 @@ def resolve_columns(
         raise DataError(f"{table.name} has no rows")
     names = rows.table.schema.names
     require_distinct(names, table.name)
-    roles = _named_roles(table, requested, one_series)
-    taken = {name for name in (*roles.values(), *requested.ids) if name is not None}
-    chosen = _requested_channels(table, requested, taken)
-    taken |= {name for name in names if ROW_NUMBERS.fullmatch(name) or name in optional}
-    free = [name for name in names if name not in taken]
+    chosen = _requested_channels(table, requested)
+    roles = _named_roles(table, requested, chosen or (), one_series)
+    taken = {*roles.values(), *requested.ids, *(chosen or ()), *optional}
+    free = [name for name in names if name not in taken and not ROW_NUMBERS.fullmatch(name)]
     form = _form(table, requested, roles, free, chosen) if not one_series else "long"
     if not has_header and not one_series:
         roles["label"] = _label_without_header(table, requested, free, chosen)
@@ -213,22 +212,20 @@ def resolve_columns(
     columns = replace(columns, time_form=_time_form(table, columns))
     if chosen is None and not columns.wide:
         _check_values(table, columns)
-    ignored = tuple(name for name in free if name not in columns.channels)
-    return replace(columns, ignored=ignored)
+    return replace(columns, ignored=() if chosen is None else tuple(free))
 
 
 def _named_roles(
-    table: _Table, requested: RequestedColumns, one_series: bool
+    table: _Table, requested: RequestedColumns, channels: Sequence[str], one_series: bool
 ) -> dict[str, str | None]:
     """Return id, time, label and groups: as requested, else by the usual names."""
-    id = ", ".join(requested.ids) if requested.ids else None
-    for name in requested.ids:
-        table.require(name, "id")
-    taken = {*requested.ids}
-    roles: dict[str, str | None] = {"id": id}
-    for role in ("time", "label", "groups"):
-        name = getattr(requested, role)
-        roles[role] = name
+    taken = {*channels}
+    roles: dict[str, str | None] = {"id": ", ".join(requested.ids) or None}
+    named = [("id", name) for name in requested.ids]
+    named += [(role, getattr(requested, role)) for role in ("time", "label", "groups")]
+    for role, name in named:
+        if role != "id":
+            roles[role] = name
         if name is None:
             continue
         table.require(name, role)
@@ -236,12 +233,9 @@ def _named_roles(
         if name in taken and not (role == "groups" and name in requested.ids):
             raise DataError(f"{table.name}: column {name!r} cannot have two roles ({role})")
         taken.add(name)
-    if requested.channels is not None:
-        taken |= {n for name in _listed(table, requested.channels) for n in table.span(name)}
-    expected = requested.expected
-    taken |= set(expected.channels or ())
-    if roles["label"] is None and expected.label in table.kinds and expected.label not in taken:
-        roles["label"] = expected.label
+    label = requested.expected.label
+    if roles["label"] is None and label in table.kinds and label not in taken:
+        roles["label"] = label
     usual = {"id": ID_NAMES, "time": TIME_NAMES, "label": LABEL_NAMES}
     for role, names in usual.items():
         if roles[role] is None and not (one_series and role == "id"):
@@ -250,20 +244,10 @@ def _named_roles(
     return roles
 
 
-def _listed(table: _Table, channels: str | Sequence[str]) -> list[str]:
-    """Return a list of channels; a comma may be part of the name of a column."""
-    if not isinstance(channels, str):
-        return list(channels)
-    split = [name.strip() for name in channels.split(",") if name.strip()]
-    return [channels] if channels in table.kinds else split
-
-
-def _requested_channels(
-    table: _Table, requested: RequestedColumns, taken: set[str]
-) -> tuple[str, ...] | None:
+def _requested_channels(table: _Table, requested: RequestedColumns) -> tuple[str, ...] | None:
     """Return the channels that the caller or a model names."""
-    expected = requested.expected
-    if requested.channels is None:
+    names, expected = requested.channels, requested.expected
+    if names is None:
         if expected.channels is None or not table.has_header:
             return None
         absent = [name for name in expected.channels if name not in table.kinds]
@@ -274,14 +258,14 @@ def _requested_channels(
                 f"(--channels ...)"
             )
         return tuple(expected.channels)
-    names = _listed(table, requested.channels)
+    if isinstance(names, str):
+        # A comma may be part of the name of a column.
+        names = [names] if names in table.kinds else [name.strip() for name in names.split(",")]
     chosen = tuple(column for name in names for column in table.span(name))
     if not chosen or len(set(chosen)) != len(chosen):
-        raise DataError(f"channels must be one or more distinct columns, got {names}")
+        raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
     for name in chosen:
         table.require(name, "channels")
-        if name in taken:
-            raise DataError(f"{table.name}: column {name!r} cannot have two roles (channels)")
     # Names decide, not positions.
     same = expected.channels is not None and set(expected.channels) == set(chosen)
     return tuple(expected.channels or ()) if same else chosen
