@@ -112,11 +112,7 @@ def kind_of(dtype: Any) -> Kind:
         "boolean": (types.is_boolean,),
         "integer": (types.is_integer,),
         "number": (types.is_floating, types.is_decimal),
-        "text": (
-            types.is_string, types.is_large_string, types.is_string_view,
-            # Text that is not UTF-8.
-            types.is_binary, types.is_large_binary, types.is_binary_view,
-        ),
+        "text": (types.is_string, types.is_large_string, types.is_string_view),
         "time": (types.is_timestamp, types.is_date, types.is_duration),
         "list": (types.is_list, types.is_large_list, types.is_fixed_size_list),
         "empty": (types.is_null,),

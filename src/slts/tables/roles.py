@@ -468,7 +468,7 @@ def _raise_if_misspelt(table: _Table, name: str) -> None:
         return
     cells = table.column(name).to_pylist()
     wrong = [row for row, cell in enumerate(cells) if cell and not _is_number(cell)]
-    if all(_is_number(str(cells[row]).replace(",", ".")) for row in wrong):
+    if wrong and all(_is_number(str(cells[row]).replace(",", ".")) for row in wrong):
         raise DataError(
             f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}. Write numbers with "
             f"a decimal point, or separate cells by semicolons"
