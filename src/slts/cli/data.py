@@ -50,6 +50,7 @@ class Expected(ExpectedColumns):
     """What a model or training data say about columns, and their classes."""
 
     classes: Any = None
+    owner: str = "the model"
 
 
 def check_output_path(

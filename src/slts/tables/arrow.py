@@ -284,19 +284,23 @@ class ParquetScan(SeriesScan):
 
     def _check_schemas(self, *, labels: bool) -> None:
         """Raise an error if a file differs from the first one in columns that matter."""
-        first_name = self._groups[0].name if self._groups else self._files.names[0]
+        first_name = self._groups[0].name
         first = self._schemas[first_name]
+        used = used_columns(self.columns, labels=labels)
         for name, schema in self._schemas.items():
-            if self._all_columns_matter:
-                _require_same_names(name, schema.names, first_name, first.names)
-            for column in used_columns(self.columns, labels=labels):
-                if column not in schema.names:
-                    raise DataError(f"{name} has no column {column!r}, but {first_name} has it")
+            every = {*first.names, *schema.names} if self._all_columns_matter else used
+            absent = [c for c in sorted(every) if (c in first.names) != (c in schema.names)]
+            if absent:
+                has, lacks = (name, first_name) if absent[0] in schema.names else (first_name, name)
+                raise DataError(
+                    f"{lacks} has no column {absent[0]!r}, but {has} has it. Name the columns to "
+                    f"use: channels=[...] (--channels ...)"
+                )
+            for column in used:
                 dtype, other = schema.field(column).type, first.field(column).type
                 # Numbers of any type are read as float64.
-                numbers = kind_of(dtype) in NUMERIC and kind_of(other) in NUMERIC
-                is_channel = column in self.columns.channels
-                if plain_type(dtype) != plain_type(other) and not (is_channel and numbers):
+                is_number = column in self.columns.channels and kind_of(dtype) in NUMERIC
+                if plain_type(dtype) != plain_type(other) and not is_number:
                     raise DataError(
                         f"{name}: column {column!r} has type {dtype}, but {other} in {first_name}: "
                         f"files that are read as one table must have the same schema"
@@ -330,19 +334,6 @@ class ParquetScan(SeriesScan):
             after=tuple(groups[stop : stop + _AFTER]),
             share=stop / len(groups),
         )
-
-
-def _require_same_names(
-    name: str, names: Sequence[str], first_name: str, first: Sequence[str]
-) -> None:
-    """Raise an error if two files do not have the same columns."""
-    for column in (*first, *names):
-        if (column in first) != (column in names):
-            lacks, has = (name, first_name) if column in first else (first_name, name)
-            raise DataError(
-                f"{lacks} has no column {column!r}, but {has} has it. Name the columns to use: "
-                f"channels=[...] (--channels ...)"
-            )
 
 
 def _folder_values(files: Files) -> list[dict[str, str | None]]:

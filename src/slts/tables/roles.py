@@ -61,14 +61,11 @@ class ExpectedColumns:
         Label column of its training data, which is the label of other tables that have it.
     n_channels
         Number of its channels.
-    owner
-        Whose columns these are, for messages.
     """
 
     channels: Sequence[str] | None = None
     label: str | None = None
     n_channels: int | None = None
-    owner: str = "the model"
 
     @property
     def one_file_per_series(self) -> bool:
@@ -253,7 +250,7 @@ def _requested_channels(table: _Table, requested: RequestedColumns) -> tuple[str
         absent = [name for name in expected.channels if name not in table.kinds]
         if absent:
             raise table.error(
-                f"there is no column {absent[0]!r}, a channel of {expected.owner}. Name the "
+                f"there is no column {absent[0]!r}, a channel of the model. Name the "
                 f"columns to use for {list_first(expected.channels)} with channels=[...] "
                 f"(--channels ...)"
             )
