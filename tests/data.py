@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 import slts
-from slts.files.scan import SeriesScan
 from slts.series.dataset import Dataset
+from slts.tables.scan import SeriesScan
 
 CHANNELS = ("x", "y", "z")
 NAMES = np.array(["low", "middle", "high"])

@@ -13,18 +13,18 @@ ROOT = Path(slts.__file__).parent
 # What each part may import: series -> alignment -> features -> training -> estimators -> the rest.
 # Solvers know arrays only.
 FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "quantities"}
-SERIES = FOUNDATION | {"columns", "series"}
+# `as_series` reads data frames as tables do.
+SERIES = FOUNDATION | {"series", "tables"}
 ALIGNMENT = SERIES | {"execution", "alignment"}
 FEATURES = ALIGNMENT | {"solvers", "features"}
-TRAINING = FEATURES | {"files", "training"}
+TRAINING = FEATURES | {"training"}
 FITTED = FEATURES | {"estimators"}
 ALLOWED = {
     **{name: set() for name in FOUNDATION},
     "execution": {"quantities"},
-    "columns": FOUNDATION,
     "series": SERIES,
     "datasets": SERIES,
-    "files": SERIES | {"datasets", "execution"},
+    "tables": SERIES | {"datasets", "execution"},
     "alignment": ALIGNMENT,
     "solvers": FOUNDATION | {"execution"},
     "features": FEATURES,
@@ -37,7 +37,7 @@ ALLOWED = {
     "plots": FITTED | {"guarantees"},
     "report": FITTED | {"guarantees", "persistence"},
     "cli": FITTED
-    | {"datasets", "files", "training", "guarantees", "persistence", "plots", "report", "__init__"},
+    | {"datasets", "training", "guarantees", "persistence", "plots", "report", "__init__"},
     "__main__": {"cli"},
 }
 

@@ -51,8 +51,8 @@ def test_public_names_import_no_heavy_module_themselves_or_indirectly():
 
 @pytest.mark.slow
 def test_parts_are_attributes_without_an_import_of_their_own():
-    program = "import slts; print(slts.files.__name__, slts.plots.__name__, slts.report.__name__)"
-    assert printed(program) == ["slts.files slts.plots slts.report"]
+    program = "import slts; print(slts.tables.__name__, slts.plots.__name__, slts.report.__name__)"
+    assert printed(program) == ["slts.tables slts.plots slts.report"]
 
 
 def test_type_checkers_see_the_public_names_where_they_come_from():
@@ -63,7 +63,7 @@ def test_type_checkers_see_the_public_names_where_they_come_from():
         for node in block.body
         for alias in node.names
     }
-    parts = dict.fromkeys(("datasets", "files"), "")
+    parts = dict.fromkeys(("datasets", "tables"), "")
     assert imported == slts._PUBLIC | parts
     assert set(imported) == set(slts.__all__)
 

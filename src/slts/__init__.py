@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slts import datasets, files
+    from slts import datasets, tables
     from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
     from slts.errors import DataError, ModelFileError
     from slts.estimators import (
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     )
     from slts.features.explanation import explain
     from slts.features.summary import summarize
-    from slts.files import scan_series
     from slts.guarantees import certify, goodness, landmarks_needed, prediction_sets
     from slts.persistence import load, save
     from slts.series import SeriesBatch, as_series
+    from slts.tables import scan_series
     from slts.training.landmarks import select_landmarks
 
 __version__ = "0.2.0"
@@ -50,7 +50,6 @@ __all__ = [
     "certify",
     "datasets",
     "explain",
-    "files",
     "goodness",
     "landmarks_needed",
     "load",
@@ -60,6 +59,7 @@ __all__ = [
     "select_landmarks",
     "similarity",
     "summarize",
+    "tables",
 ]
 
 # The part that each public name comes from.
@@ -74,8 +74,8 @@ _PUBLIC = {
         ),
         "features.explanation": ("explain",),
         "features.summary": ("summarize",),
-        "files": ("scan_series",),
         "guarantees": ("certify", "goodness", "landmarks_needed", "prediction_sets"),
+        "tables": ("scan_series",),
         "training.landmarks": ("select_landmarks",),
         "persistence": ("load", "save"),
         "series": ("SeriesBatch", "as_series"),

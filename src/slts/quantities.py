@@ -24,17 +24,24 @@ def count(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def list_first(names: Sequence[str], most: int) -> str:
-    """List the first names, and say how many more there are.
+def list_first(names: Sequence[str], most: int = 6, separator: str = ", ") -> str:
+    """List names: the first and the last if they are numbered, else the first ones.
 
     Examples
     --------
     >>> from slts.quantities import list_first
-    >>> list_first(["x", "y"], 2), list_first(["x", "y", "z", "u"], 2)
-    ('x, y', 'x, y and 2 more')
+    >>> list_first(["x", "y"], 2), list_first(["c1", "c2", "c3"], 2), list_first(["x", "y", "z"], 2)
+    ('x, y', 'c1..c3', 'x, y and 1 more')
     """
+    matches = [re.fullmatch(r"(.*?)(\d+)", name) for name in names]
+    numbers = [(match[1], int(match[2])) for match in matches if match]
+    stem, first = numbers[0] if numbers else ("", 0)
+    # Plain numbers, such as classes, are listed if they are few.
+    is_long = len(names) > (2 if stem else most)
+    if is_long and numbers == [(stem, first + k) for k in range(len(names))]:
+        return f"{names[0]}..{names[-1]}"
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return separator.join(names[:most]) + more
 
 
 def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> int:

@@ -27,7 +27,7 @@ def draw(n_series, seed):
 def problem(tmp_path_factory):
     """Folder with train and test data in every form; returns form -> (train, test)."""
     pytest.importorskip("pyarrow")
-    from tests.files.forms import write_form
+    from tests.tables.forms import write_form
 
     folder = tmp_path_factory.mktemp("problem")
     files = {}

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 import slts
 from slts.cli.fit import CLASSIFIERS, hold_out
-from slts.files import Dataset, read_series
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
+from slts.tables import Dataset, read_series
 from tests.cli.conftest import draw
-from tests.files.forms import csv_text, long_table
+from tests.tables.forms import csv_text, long_table
 
 FEW = ("--method", "bbs", "--param", "n_landmarks=15", "--param", "calibration_cv=2")
 

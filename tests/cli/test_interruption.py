@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 import slts
 from tests.cli.conftest import draw
-from tests.files.forms import csv_text, long_table
+from tests.tables.forms import csv_text, long_table
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 

@@ -147,7 +147,7 @@ def test_channels_are_matched_by_their_names(kind, two, fitted):
         model.predict(slts.SeriesBatch(test.values, test.offsets, ["u", "v", "z"]))
     # Entirely other names are probably other names of the same channels.
     other = slts.SeriesBatch(test.values, test.offsets, ["a", "b", "c"])
-    with pytest.warns(UserWarning, match=f"channels a,b,c, but {kind.__name__} .* on u,v,w"):
+    with pytest.warns(UserWarning, match=f"channels a, b, c, but {kind.__name__} .* on u, v, w"):
         np.testing.assert_array_equal(model.predict_proba(other), expected)
 
 

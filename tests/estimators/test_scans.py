@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 import slts
 from slts import DataError
-from slts.files.parquet_parts import ParquetPart
+from slts.tables.arrow import ParquetPart
 from tests.data import CHANNELS, NAMES, long_table, scan_of, waves, write_lists, write_long
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
 
@@ -146,12 +146,12 @@ def test_channels_are_matched_by_name(fitted, data, batch, tmp_path):
 # -- learning
 
 
-def test_identifiers_of_rows_of_lists_may_be_repeated(data, tmp_path):
-    """They may name persons rather than series."""
+def test_a_repeated_row_of_lists_is_an_error(data, tmp_path):
     path = write_lists(tmp_path / "lists.parquet", *data)
-    table = pq.read_table(path).append_column("id", pa.array(np.arange(N) // 40))
+    table = pq.read_table(path).append_column("id", pa.array(np.arange(N) % 70))
     pq.write_table(table, path, row_group_size=17)
-    assert quick(slts.BBSClassifier).fit(read_by_label(path, id="id")).n_series_in_ == N
+    with pytest.raises(DataError, match="appears in both"):
+        quick(slts.BBSClassifier).fit(read_by_label(path))
 
 
 def test_a_series_in_two_places_is_an_error(data, tmp_path):

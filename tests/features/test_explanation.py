@@ -156,7 +156,7 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(problem, f
     for several in (slts.as_series(X[:2]), X[:2], np.zeros((2, *X[0].shape))):
         with pytest.raises(ValueError, match=r"'x' parameter of explain.* 2 series"):
             explain(fitted, several)
-    frame = pd.DataFrame({"id": 1, "t": [1, 2], "u": 0.5, "v": [1.0, 3.0]})
+    frame = pd.DataFrame({"id": 1, "t": [1, 2], "u": [0.5, 0.1], "v": [1.0, 3.0]})
     for wrong in (slts.scan_series(frame, id="id", time="t"), "series.csv"):
         with pytest.raises(slts.DataError, match="scan"):
             explain(fitted, wrong)

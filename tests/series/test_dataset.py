@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from slts.errors import DataError
-from slts.series import SeriesBatch, as_series
-from slts.series.dataset import Dataset, checked, first_missing, join
+from slts.series import as_series
+from slts.series.dataset import Dataset, first_missing, join
 
 
 def dataset_of(first, n, **given):
@@ -43,35 +43,6 @@ def test_datasets_are_read_in_batches():
     labelled = list(dataset_of(0, 5).batches(labels=True, batch_size=5))
     assert [batch.labels.tolist() for batch in labelled] == [[0, 1, 0, 1, 0]]
     assert list(dataset_of(0, 5)[:0].batches(labels=True, batch_size=2)) == []
-
-
-def unchecked(*series, **given):
-    """A dataset whose values are not checked."""
-    offsets = np.cumsum([0, *map(len, series)])
-    return Dataset(SeriesBatch.from_checked(np.vstack(series), offsets, None), source="t", **given)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"channels": None}, r"^t: series 1: step 1 of channel 1 is infinite\."),
-        ({"channels": ["x", "y"]}, r"^t: series 1: step 1 of 'y' is infinite\."),
-        ({"channels": ["x", "y"], "steps": ["a", "b"]}, r"series 1: step 1 \('b'\) is infinite\."),
-        ({"channels": None, "place": "row {}".format}, r"^row 1: step 1"),
-    ],
-)
-def test_infinite_values_are_located(options, message):
-    with pytest.raises(DataError, match=message):
-        checked(unchecked(np.ones((2, 2)), np.array([[1.0, 2.0], [np.nan, np.inf]])), **options)
-
-
-def test_series_without_values_are_errors_and_gaps_are_not():
-    ids, nan = np.array(["a", "b"]), np.nan
-    with pytest.raises(DataError, match=r"^t: series 'b': the series has no values\. Correct it"):
-        checked(unchecked(np.ones((2, 2)), np.full((2, 2), nan), ids=ids), None)
-    # Steps without values at the end are cut off.
-    gaps = checked(unchecked(np.array([[nan, 1.0], [nan, nan]])), None)
-    np.testing.assert_array_equal(gaps.series.values, [[nan, 1.0]])
 
 
 def test_missing_values_are_none_nan_and_empty_text():

@@ -27,7 +27,7 @@ if method == "local":
     model = slts.LocalSLTSClassifier(**how)
 data = (slts.scan_series(path),)
 if stored == "arrays":
-    data = slts.files.read_series(path)
+    data = slts.tables.read_series(path)
     data = data.series, data.labels
 # Import everything that learning needs.
 small = np.random.default_rng(0).normal(size=(40, 3, 9))

@@ -24,10 +24,10 @@ from sklearn.utils.validation import has_fit_parameter
 import slts
 from slts.cli import main
 from slts.cli.application import load_command
-from slts.files import iter_series, read_series
-from tests.files.forms import FORMS, csv_text, long_table, make_data, write_form
+from slts.tables import iter_series, read_series
 from tests.persistence import test_damage
 from tests.persistence.small_models import forged, parts
+from tests.tables.forms import FORMS, csv_text, long_table, make_data, write_form
 
 SOURCES = [Path(module.__file__).parent for module in (slts, sklearn, joblib)]
 GOLDEN = sorted((Path(__file__).parents[2] / "tests" / "persistence" / "golden").glob("v3-*.slts"))

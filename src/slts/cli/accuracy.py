@@ -9,12 +9,12 @@ import numpy as np
 from slts._typing import AnyArray
 from slts.cli.terminal import Messages
 from slts.errors import DataError
-from slts.files import SeriesScan
 from slts.guarantees import Certificate
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut
 from slts.quantities import count
 from slts.solvers.calibration import Validation
+from slts.tables import SeriesScan
 
 
 def measure(model: Any, scan: SeriesScan, messages: Messages) -> tuple[HeldOut, Certificate | None]:

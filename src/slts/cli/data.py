@@ -15,13 +15,12 @@ from slts.cli.options import CommonOptions
 from slts.cli.terminal import CommandError, Messages
 from slts.execution import memory_limit
 from slts.extras import import_extra
-from slts.files import Dataset, SeriesScan, iter_series, read_series, scan_series
 from slts.persistence import load
 from slts.quantities import format_bytes, list_first
 from slts.series import SeriesBatch
+from slts.tables import Dataset, ExpectedColumns, SeriesScan, scan_series
 from slts.training.scans import check_scan
 
-STDIN = "-"
 # Data of at most this size are read once, and all their missing values are counted.
 SMALL_BYTES = 64 * 2**20
 
@@ -54,28 +53,23 @@ def load_model(path: Path, common: CommonOptions, *, verbose: bool = False) -> A
 class Expected(NamedTuple):
     """What a model, or training data, say about the columns of other data."""
 
-    channels: Sequence[str] | None = None
-    label: str | None = None
+    columns: ExpectedColumns = ExpectedColumns()
     every: str | None = None
 
     @classmethod
     def of_model(cls, model: Any) -> Expected:
         """Return the channels, the label column and the time grid of a model."""
-        return cls(model.channel_names_in_, model.label_column_, model.every_)
-
-
-_NOTHING = Expected()
+        channels, label = model.channel_names_in_, model.label_column_
+        return cls(ExpectedColumns(channels, label, model.n_channels_in_), model.every_)
 
 
 def open_scan(
-    data: str, common: CommonOptions, expected: Expected = _NOTHING, groups: str | None = None
+    data: str, common: CommonOptions, expected: Expected | None = None, groups: str | None = None
 ) -> SeriesScan:
     """Open labelled data of any size, and print their columns and missing values.
 
-    Small data and standard input are read into memory, here and once.
+    Small data are read into memory, here and once.
     """
-    if data == STDIN:
-        return in_memory(read_data(data, common, expected, groups))
     scan = _scan(data, common, expected, groups)
     if scan.n_bytes is not None and scan.n_bytes <= SMALL_BYTES:
         return in_memory(_said(scan.read(), common.messages))
@@ -86,7 +80,7 @@ def open_scan(
 def read_data(
     data: str,
     common: CommonOptions,
-    expected: Expected = _NOTHING,
+    expected: Expected | None = None,
     groups: str | None = None,
     limit: str | None = None,
 ) -> Dataset:
@@ -94,9 +88,6 @@ def read_data(
 
     Data larger than `limit` are an error; None is half of the memory of this process.
     """
-    if data == STDIN:
-        dataset = read_series(data, **_arguments(data, common, expected, groups))
-        return _said(dataset, common.messages)
     scan = _scan(data, common, expected, groups)
     size, most = scan.n_bytes or 0, memory_limit(limit, "slts")
     if size > most:
@@ -111,15 +102,9 @@ def read_batches(
     data: str, common: CommonOptions, model: Any, batch_size: int = 1024
 ) -> Iterator[Dataset]:
     """Read series for a model, some at a time and without labels."""
-    expected = Expected.of_model(model)
-    if data == STDIN:
-        arguments = _arguments(data, common, expected, None)
-        batches = iter_series(data, labels=False, batch_size=batch_size, **arguments)
-    else:
-        scan = _scan(data, common, expected, None)
-        batches = scan.batches(labels=False, batch_size=batch_size)
+    scan = _scan(data, common, Expected.of_model(model), None)
     n_steps, n_missing = 0, Counter[str]()
-    for batch in batches:
+    for batch in scan.batches(labels=False, batch_size=batch_size):
         _say_columns(batch, common.messages)
         n_steps += batch.series.n_steps
         n_missing.update(_missing_values(batch.series))
@@ -133,29 +118,20 @@ def in_memory(dataset: Dataset) -> SeriesScan:
     return SeriesScan(dataset.source, dataset.columns, [dataset], n_bytes)
 
 
-def _scan(data: str, common: CommonOptions, expected: Expected, groups: str | None) -> SeriesScan:
-    """Scan data; the label column of a model is the label here too, if there is one."""
-    arguments = _arguments(data, common, expected, groups)
-    scan = scan_series(data, **arguments)
-    columns = scan.columns
-    others = () if columns is None else (columns.id, *columns.channels, *columns.ignored)
-    if common.label is None and expected.label is not None and expected.label in others:
-        scan = scan_series(data, **arguments | {"label": expected.label})
-    if expected is not _NOTHING:
-        check_scan(scan, expected.channels, expected.every)
-    return scan
-
-
-def _arguments(
-    data: str, common: CommonOptions, expected: Expected, groups: str | None
-) -> dict[str, Any]:
-    """Return arguments of `slts.scan_series`: the options, and what is expected without them."""
+def _scan(
+    data: str, common: CommonOptions, expected: Expected | None, groups: str | None
+) -> SeriesScan:
+    """Scan data with the columns of the options and, without them, those that are expected."""
     _keep_signals()
     columns = common.columns
+    if expected is None:
+        return scan_series(data, **columns, groups=groups)
     # Arrays have no times.
     if columns["every"] is None and not data.endswith((".ts", ".npz")):
         columns["every"] = expected.every
-    return columns | {"expect": expected.channels, "groups": groups}
+    scan = scan_series(data, **columns, groups=groups, expect=expected.columns)
+    check_scan(scan, expected.columns.channels, expected.every)
+    return scan
 
 
 def _keep_signals() -> None:

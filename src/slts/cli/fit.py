@@ -21,10 +21,10 @@ from slts.cli.data import Expected, check_output, in_memory, open_scan, read_dat
 from slts.cli.terminal import CommandError, show_json
 from slts.estimators.parameters import check_parameters
 from slts.execution import duration
-from slts.files import Dataset, SeriesScan
 from slts.persistence import save
 from slts.quantities import count, list_first
 from slts.series.source import series_digests, series_keys
+from slts.tables import Dataset, ExpectedColumns, SeriesScan
 
 CLASSIFIERS = {
     "local": estimators.LocalSLTSClassifier,
@@ -181,7 +181,7 @@ def _open_test(
     test: str, training: SeriesScan, common: options.CommonOptions, groups: str | None
 ) -> SeriesScan:
     """Open test data with the channels of the training data, but of other groups."""
-    expected = Expected(training.channel_names, every=common.every)
+    expected = Expected(ExpectedColumns(training.channel_names), common.every)
     scan = open_scan(test, common, expected, groups)
     if groups is None:
         return scan

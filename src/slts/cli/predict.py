@@ -19,9 +19,9 @@ from slts.cli.data import check_output, load_model, read_batches
 from slts.cli.terminal import plain, show_json
 from slts.execution import progress_bar
 from slts.extras import import_extra
-from slts.files import Dataset
 from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_sets
 from slts.quantities import count
+from slts.tables import Dataset
 
 _STDOUT = "-"
 # What is written about a batch: the values of each column.

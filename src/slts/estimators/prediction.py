@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
-from slts.columns.roles import shortened
 from slts.errors import DataError, warn
 from slts.execution import map_threads, one_blas_thread, progress_bar
 from slts.features.feature_map import Resources
-from slts.quantities import count
+from slts.quantities import count, list_first
 from slts.series import SeriesBatch, as_series
 from slts.series.source import Digests, Part, SeriesSource
 from slts.training.scans import (
@@ -114,8 +113,8 @@ def check_series(model: Any, X: Any) -> SeriesBatch:
             hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
         elif batch.channel_names is not None and model.channel_names_in_ is not None:
             hint = (
-                f" Its channels are {shortened(batch.channel_names)}; those of the model are "
-                f"{shortened(model.channel_names_in_)}."
+                f" Its channels are {list_first(batch.channel_names)}; those of the model are "
+                f"{list_first(model.channel_names_in_)}."
             )
         raise DataError(
             f"X has {count(batch.n_channels, 'channel')}, but {owner} was fitted on "
@@ -131,7 +130,7 @@ def _in_training_order(batch: SeriesBatch, expected: tuple[str, ...], owner: str
     names = batch.channel_names
     if names is None or names == expected:
         return batch
-    differ = f"X has channels {shortened(names)}, but {owner} was fitted on {shortened(expected)}"
+    differ = f"X has channels {list_first(names)}, but {owner} was fitted on {list_first(expected)}"
     if set(expected).isdisjoint(names):
         warn(f"{differ}: the channels of X are used in the given order")
         return batch

@@ -5,10 +5,8 @@ convert        `as_series`, the public entry: arrays, lists and data frames -> `
 missing        missing values: what is observed, steps to leave out, interpolation
 rows           unit rows, and maps of rows that a metric defines
 naming         names of series from their identifiers; times of steps
-dataset        `Dataset`: a batch with labels, identifiers and groups
+dataset        `Dataset`: a batch with labels, identifiers and groups; the columns of its table
 source         the protocol of sources of series in parts; keys of series and identifiers
-frames         data frames in long form, for `as_series`
-long_tables    rows of data frames and files, one per step -> `Dataset`; time grid
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
 batch can rely on float64 values that are finite or, if missing, NaN, and on at least one value in

@@ -8,11 +8,9 @@ from typing import Any, overload
 import numpy as np
 
 from slts._typing import AnyArray, Layout, Missing
-from slts.columns import RequestedColumns
 from slts.errors import DataError, warn
 from slts.quantities import count
 from slts.series.batch import SeriesBatch, as_numbers, check_values, offsets_of
-from slts.series.frames import read_frame
 from slts.series.missing import fill_gaps, trim_padding
 
 # Ratio of channels to steps from which the axes of equal series may be swapped.
@@ -83,13 +81,12 @@ def as_series(
         are then removed, and NaN anywhere else raises an error.
     id : str or sequence of str, optional
         Column of a data frame that identifies the series, or several columns that do so together.
-        Series are in the order of their first rows. Columns that you do not name are guessed as in
-        `scan_series`, and a warning states the guess.
+        Series are in the order of their first rows. Columns that you do not name have usual names,
+        as in `scan_series`.
     time : str, optional
         Column by which each series is sorted. If there is none, rows keep their order.
     channels : str or sequence of str, optional
-        Columns that hold the values; by default all other columns of numbers and booleans that are
-        not constant within every series.
+        Columns that hold the values; by default all other columns, as in `scan_series`.
     label : str, optional
         Column with the label, which must be constant within a series.
     missing : {"ignore", "interpolate", "error"}
@@ -137,9 +134,11 @@ def as_series(
     elif padded:
         raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
     else:
-        requested = RequestedColumns(id, time, label, channels)
-        batch, labels = read_frame(X, requested, missing)
-        named = []
+        # Only data frames need the reader of tables.
+        from slts.tables.arrow import read_frame
+
+        frame = read_frame(X, id=id, time=time, label=label, channels=channels)
+        batch, labels, named = frame.series, frame.labels, []
     if named:
         raise DataError(
             f"{named[0]}= names a column of a data frame (pandas, polars or pyarrow) whose columns "

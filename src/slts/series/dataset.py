@@ -1,18 +1,99 @@
-"""`Dataset`: series with their labels, identifiers and groups."""
+"""`Dataset`: series with their labels, and `Columns`: the columns of the table they come from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.columns import Columns
 from slts.errors import DataError
+from slts.quantities import list_first
 from slts.series.batch import SeriesBatch
-from slts.series.missing import trim_padding
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The role of each column of a table.
+
+    Attributes
+    ----------
+    channels
+        Columns with the values, in the order of the channels; in wide form, of the steps.
+    id
+        Column that identifies the series; None if every row is one series without a name. The names
+        of several columns are joined.
+    time
+        Column that orders the steps of a series; None keeps the order of the rows.
+    label, groups
+        Columns with the label and with the group of a series, if there are any.
+    form
+        "long": every row is one step. "wide": every row is a series with one channel, and every
+        column a step. "lists": every row is a series, with one list per channel.
+    every
+        Interval of the time grid on which series are resampled, such as 20ms.
+    time_form
+        How the time is read if it is text; see `slts.tables.times`.
+    id_columns
+        The columns that identify the series, if they are several.
+    ignored
+        Columns without a role.
+    has_header
+        Whether the columns have names; if not, they are numbered.
+
+    Examples
+    --------
+    >>> from slts.tables import Columns
+    >>> print(Columns(("c1", "c2", "c3"), id="recording", time="t", label="speaker"))
+    id=recording, time=t, label=speaker, channels=c1..c3
+    """
+
+    channels: tuple[str, ...]
+    id: str | None = None
+    time: str | None = None
+    label: str | None = None
+    groups: str | None = None
+    form: Literal["long", "wide", "lists"] = "long"
+    every: str | None = None
+    time_form: str | None = None
+    id_columns: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    has_header: bool = True
+
+    @property
+    def wide(self) -> bool:
+        """Whether every row is a series with one channel."""
+        return self.form == "wide"
+
+    @property
+    def long(self) -> bool:
+        """Whether every row is one step."""
+        return self.form == "long"
+
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels; the one channel in wide form has none."""
+        return self.channels if self.has_header and not self.wide else None
+
+    def __str__(self) -> str:
+        time = self.time if self.every is None else f"{self.time} (every {self.every})"
+        if self.long and time is None:
+            time = "none (steps are in the order of the rows)"
+        roles = {"id": self.id, "time": time, "label": self.label, "groups": self.groups}
+        texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
+        if self.wide:
+            texts.append(f"one series per row, steps={_listed(self.channels)}")
+        else:
+            texts.append(f"channels={_listed(self.channels)}")
+        if self.ignored:
+            texts.append(f"not used: {_listed(self.ignored)}")
+        return ", ".join(texts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return list_first(names, separator=",")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +157,7 @@ class Dataset:
 
 
 def join(batches: Iterable[Dataset]) -> Dataset:
-    """Concatenate batches of one source.
-
-    Parameters
-    ----------
-    batches : iterable of Dataset
-        At least one batch.
-
-    Returns
-    -------
-    Dataset
-        All series.
-    """
+    """Concatenate batches of one source, at least one."""
     every = list(batches)
     if not every:
         raise DataError("there are no series to read")
@@ -106,51 +176,6 @@ def join(batches: Iterable[Dataset]) -> Dataset:
 def _concatenate(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
     present = [array for array in arrays if array is not None]
     return np.concatenate(present) if len(present) == len(arrays) else None
-
-
-def checked(
-    dataset: Dataset,
-    channels: Sequence[str] | None,
-    *,
-    steps: Sequence[str] | None = None,
-    place: Callable[[int], str] | None = None,
-) -> Dataset:
-    """Trim series to the last step with a value; raise an error if one has none, or is infinite.
-
-    Parameters
-    ----------
-    dataset
-        Series whose values are not checked.
-    channels, steps
-        Names of the channels or, in wide form, of the columns of the steps, for messages.
-    place
-        Where the series of a number is, for messages; by default its identifier, or its number.
-    """
-    dataset = replace(dataset, series=trim_padding(dataset.series))
-    values, offsets = dataset.series.values, dataset.series.offsets
-    finite = np.isfinite(values)
-    if finite.all():
-        return dataset
-    infinite = np.logical_or.reduceat(np.isinf(values).any(axis=1), offsets[:-1])
-    observed = np.logical_or.reduceat(finite.any(axis=1), offsets[:-1])
-    wrong = infinite | ~observed
-    if not wrong.any():
-        return dataset
-    position = int(np.argmax(wrong))
-    reason = "the series has no values"
-    if infinite[position]:
-        series = values[offsets[position] : offsets[position + 1]]
-        step, channel = np.argwhere(np.isinf(series))[0]
-        of = f"of channel {channel}" if channels is None else f"of {channels[channel]!r}"
-        of = of if steps is None else f"({steps[step]!r})"
-        reason = f"step {step} {of} is infinite"
-    if place is None:
-        # Batches are parts of a table: a number would not be that of the whole.
-        id = position if dataset.ids is None else dataset.ids[position].item()
-        where = f"{dataset.source}: series {id!r}"
-    else:
-        where = place(position)
-    raise DataError(f"{where}: {reason}. Correct it, or leave the series out")
 
 
 def first_missing(values: Sequence[Any]) -> int | None:

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import AnyArray
-from slts.columns import Columns
 from slts.series.batch import SeriesBatch
-from slts.series.dataset import Dataset
+from slts.series.dataset import Columns, Dataset
 
 __all__ = [
     "Digests",

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.columns.rows import same_step
 from slts.errors import DataError, warn
 from slts.execution import (
     DaskRunner,
@@ -37,6 +36,7 @@ from slts.series.source import (
     series_digests,
     series_keys,
 )
+from slts.tables.times import same_step
 from slts.training.training_set import PER_CLASS, TrainingSet, distinct, smallest_digests
 
 # Series that are read at a time.
@@ -47,11 +47,10 @@ def require_labels(scan: SeriesSource) -> None:
     """Raise an error for a table without a label column, before anything is read."""
     columns = scan.columns
     if columns is not None and columns.label is None:
-        may_be = f"It may be {' or '.join(map(repr, columns.label_candidates))}. "
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
             f"{scan.name} has no labels: name their column, scan_series(..., label='...'), "
-            f"--label. {may_be if columns.label_candidates else ''}Unused columns: {others}."
+            f"--label. Unused columns: {others}."
         )
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from slts.columns import Columns, RequestedColumns, resolve_columns
-from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.execution import dask_client
 from slts.extras import LazyModule
-from slts.files.scan import SeriesScan, TablePart
-from slts.series import as_series
-from slts.series.dataset import Dataset, first_missing
+from slts.series.convert import as_series
+from slts.series.dataset import Columns, Dataset, first_missing
+from slts.tables.columns import NUMERIC, SAMPLE_ROWS, Named, Rows, arrow_table, kind_of
+from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.scan import SeriesScan, TablePart
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")
@@ -26,18 +26,7 @@ _BAG, _FRAME = "Dask bag", "Dask DataFrame"
 
 
 def is_collection(X: object) -> bool:
-    """Tell whether `X` is a Dask bag or a Dask data frame.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        Whether `scan_series` reads its partitions.
-    """
+    """Tell whether `X` is a Dask bag or a Dask data frame."""
     frames = sys.modules.get("dask.dataframe")
     return is_bag(X) or isinstance(X, getattr(frames, "DataFrame", ()))
 
@@ -89,35 +78,29 @@ class BagPart:
                     f"{self.name}: element {number} is {'not ' if has_labels else ''}a pair "
                     f"(series, label), unlike element 0: give all series a label, or none"
                 )
-        labels_of = [element[1] for element in elements] if has_labels else []
-        for number, label in enumerate(labels_of, start):
-            self._check_label(label, first[1], number, labels)
+        labels_of = [_scalar(element[1]) for element in elements] if has_labels else []
+        if labels:
+            self._check_labels(labels_of, first, start)
         try:
             values = [e[0] for e in elements] if has_labels else list(elements)
             series = as_series(values, layout="channels_first")
         except DataError as error:
             raise DataError(f"{self.name}, from element {start}: {error}") from error
-        found = np.asarray([_scalar(label) for label in labels_of])
-        return Dataset(series, found if has_labels and labels else None, None, self.name)
+        return Dataset(
+            series, np.asarray(labels_of) if has_labels and labels else None, None, self.name
+        )
 
-    def _check_label(self, label: Any, first: Any, number: int, wanted: bool) -> None:
-        """Check a label; NumPy would convert missing values and numbers among text to text."""
-        label, first = _scalar(label), _scalar(first)
-        where = f"{self.name}: the label of element {number}"
-        if isinstance(label, np.ndarray | list | tuple):
-            shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
-            raise DataError(
-                f"{where} is of type {type(label).__name__}{shape}, expected text or a number. A "
-                f"tuple of two is read as (series, label): stack the channels of a series in one "
-                f"array"
-            )
-        if wanted and first_missing([label]) is not None:
-            raise DataError(f"{where} is missing: fill it in or drop the element")
-        if wanted and isinstance(label, str) != isinstance(first, str):
-            raise DataError(
-                f"{where} is {label!r}, but that of element 0 is {first!r}: labels must be all "
-                f"text, or all numbers"
-            )
+    def _check_labels(self, labels: Sequence[Any], first: Any, start: int) -> None:
+        """Check labels; NumPy would convert missing values and numbers among text to text."""
+        for number, label in enumerate(labels, start):
+            is_scalar = not isinstance(label, np.ndarray | list | tuple)
+            same = isinstance(label, str) == isinstance(_scalar(first[1]), str)
+            if not is_scalar or not same or first_missing([label]) is not None:
+                raise DataError(
+                    f"{self.name}: the label of element {number} is {label!r}, but labels must be "
+                    f"all text, or all numbers, and not missing. (A tuple of two is read as "
+                    f"(series, label): stack the channels of a series in one array.)"
+                )
 
 
 def _is_pair(element: object) -> bool:
@@ -143,7 +126,7 @@ class BagScan(SeriesScan):
 
 @dataclass(frozen=True)
 class FramePart(TablePart):
-    """A partition of a data frame in long form, with all rows of its series.
+    """A partition of a data frame, with all rows of its series.
 
     Attributes
     ----------
@@ -161,6 +144,7 @@ class FramePart(TablePart):
     payload: Any = field(repr=False)
     columns: Columns
     frame: Any = field(default=None, repr=False)
+    whole = True
 
     @property
     def source(self) -> str:
@@ -171,7 +155,7 @@ class FramePart(TablePart):
         """Return a part that reads the computed payload."""
         return replace(self, payload=None, frame=frame)
 
-    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""
         frame = _compute(self.payload) if self.frame is None else self.frame
         if len(frame) == 0:
@@ -183,11 +167,9 @@ class FramePart(TablePart):
                 raise DataError(f"{self.name} has no column {name!r}, but other partitions have it")
             dtype = table.schema.field(name).type
             # A column without values has no type; missing values have their own message.
-            is_numeric = kind_of(dtype) in NUMERIC or pa.types.is_null(dtype)
-            is_value = name in (*self.columns.channels, *self.columns.constant)
-            if is_value and not is_numeric:
+            if name in self.columns.channels and kind_of(dtype) not in (*NUMERIC, "empty", "list"):
                 raise DataError(f"{self.name}: channel {name!r} has type {dtype}, expected numbers")
-        yield from Chunk(table.select(list(names)), self.name, share=1.0).cut(n_rows)
+        yield Rows(table.select(list(names)), Named(self.name), share=1.0)
 
 
 def _first_rows(frame: Any) -> Any:
@@ -196,31 +178,13 @@ def _first_rows(frame: Any) -> Any:
 
 def scan_frame(frame: Any, requested: RequestedColumns) -> SeriesScan:
     """Scan a Dask data frame with partitions of pandas; its first rows tell the columns."""
-    dtypes = dict(frame.dtypes.items())
     payloads = {f"{_FRAME}, partition {k}": part for k, part in enumerate(frame.to_delayed())}
     for name, payload in payloads.items():
         # The worker cuts the first rows: the partition may be large.
         first = _compute(dask.delayed(_first_rows)(payload))
         if len(first):
             rows = arrow_table(first, name)
-            _require_declared_types(rows.schema, dtypes, name)
-            columns = resolve_columns(Chunk(rows, name), requested)
+            columns = resolve_columns(Rows(rows, Named(name)), requested)
             parts = [FramePart(*part, columns) for part in payloads.items()]
             return SeriesScan(_FRAME, columns, parts)
     raise DataError(f"{_FRAME} has no rows")
-
-
-def _require_declared_types(schema: Any, dtypes: Mapping[Any, Any], name: str) -> None:
-    """Raise an error if a column that is declared as numbers is something else.
-
-    It would not be a channel, although the data frame says so.
-    """
-    for column, declared in dtypes.items():
-        if getattr(declared, "kind", "O") not in "biuf" or str(column) not in schema.names:
-            continue
-        found = schema.field(str(column)).type
-        if kind_of(found) not in (*NUMERIC, "empty"):
-            raise DataError(
-                f"{name}: column {str(column)!r} has type {found}, but the data frame declares "
-                f"{declared}: correct the values, or the types (frame.astype)"
-            )

@@ -19,10 +19,10 @@ import dask.dataframe as frames
 import pyarrow as pa
 
 from slts import DataError
-from slts.files import dask_collections, scan_series
-from slts.files.dask_collections import is_collection
 from slts.series.dataset import join
-from tests.files.forms import assert_holds, csv_text, long_table, make_data, replaced
+from slts.tables import dask_collections, scan_series
+from slts.tables.dask_collections import is_collection
+from tests.tables.forms import assert_holds, csv_text, long_table, make_data, replaced
 
 DATA = make_data()
 BATCH, LABELS, IDS = DATA
@@ -92,7 +92,7 @@ X = np.ones((2, 3))
         ([X, np.full((2, 3), np.nan)], r"Dask bag, partition 0, from element 0: .*NaN"),
         (
             [(X, "a"), (X, 1)],
-            r"partition 0: the label of element 1 is 1, but that of element 0 is 'a'",
+            "partition 0: the label of element 1 is 1, but labels must be all text, or all numbers",
         ),
     ],
 )
@@ -103,21 +103,19 @@ def test_bad_bags(elements, message):
 
 def test_labels_are_compared_between_batches():
     part = scan_series(bag_of([(X, "a"), (X, 1)], 1)).parts()[0]
-    with pytest.raises(
-        DataError, match="the label of element 1 is 1, but that of element 0 is 'a'"
-    ):
+    with pytest.raises(DataError, match="the label of element 1 is 1, but labels must be all text"):
         list(part.batches(labels=True, batch_size=1))
 
 
 def test_a_bag_has_no_columns():
-    with pytest.raises(DataError, match=r"Dask bag has no named columns, so --id \(id=\) cannot"):
+    with pytest.raises(DataError, match=r"Dask bag has no named columns, so id \(--id\) cannot"):
         scan_series(bag_of([X], 1), id="id")
 
 
 @pytest.mark.parametrize("label", [None, np.nan, np.float32("nan"), "", np.array("")])
 def test_missing_labels_of_a_bag(label):
     scan = scan_series(bag_of([(X, "a"), (X, "b"), (X, label)], 2))
-    with pytest.raises(DataError, match=r"partition 1: the label of element 0 is missing"):
+    with pytest.raises(DataError, match=r"partition 1: the label of element 0 is .* not missing"):
         scan.read()
     assert len(scan.read(labels=False)) == 3
 
@@ -138,11 +136,9 @@ def test_labels_of_a_bag_are_one_array(labels, expected):
 
 
 @pytest.mark.parametrize("second", [np.ones(3), np.array([1]), [1], (1, 2)])
-@pytest.mark.parametrize("labels", [False, True])
-def test_a_pair_of_channels_is_not_read_as_a_label(second, labels):
-    message = rf"label of element 0 is of type {type(second).__name__}.*A tuple of two.*stack"
-    with pytest.raises(DataError, match=message):
-        scan_series(bag_of([(np.ones(3), second)], 1)).read(labels=labels)
+def test_a_pair_of_channels_is_not_read_as_a_label(second):
+    with pytest.raises(DataError, match=r"label of element 0 .*A tuple of two.*stack"):
+        scan_series(bag_of([(np.ones(3), second)], 1)).read()
 
 
 # -- Data frames
@@ -152,7 +148,7 @@ def test_a_data_frame():
     frame = frame_of(partitions())
     assert is_collection(frame)
     scan = scan_series(frame)
-    assert (scan.columns.id, scan.columns.label) == ("recording", "speaker")
+    assert (scan.columns.id, scan.columns.label) == ("recording", "label")
     assert counts(scan) == [0, 5, 0, 7]
     assert_holds(scan.read(), DATA)
     assert_holds(join(scan.batches(batch_size=4)), DATA)
@@ -169,7 +165,7 @@ def test_bad_data_frames():
     cut = int(BATCH.offsets[5])
     with pytest.raises(DataError, match="Dask DataFrame has no rows"):
         scan_series(frame_of([table.slice(0, 0)]))
-    with pytest.raises(DataError, match=r"has no column 'absent' .id."):
+    with pytest.raises(DataError, match=r"no column 'absent' .id."):
         scan_series(frame_of([table]), id="absent")
     values = table["c1"].to_pylist()
     values[cut + 2] = np.inf
@@ -182,7 +178,7 @@ def test_a_series_repeated_in_a_later_partition_is_an_error_in_batches():
     table = long_table(*DATA)
     cut = int(BATCH.offsets[5])
     again = frame_of([table.slice(0, cut), table.slice(cut), table.slice(0, 2)])
-    with pytest.raises(DataError, match=r"partition 2, row 0: series 'r000' is repeated"):
+    with pytest.raises(DataError, match=r"partition 2: series 'r000' is repeated"):
         list(scan_series(again).batches())
 
 
@@ -244,23 +240,12 @@ def test_scanning_a_file_does_not_import_dask(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text(csv_text(long_table(*DATA)))
     program = (
-        "import sys; from slts.files import scan_series; "
+        "import sys; from slts.tables import scan_series; "
         f"scan_series({str(path)!r}).read(); "
         "assert 'dask' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_column_that_is_text_in_every_partition_is_an_error():
-    meta = long_table(*DATA).slice(0, 0).to_pandas()
-    texts = [table.to_pandas().assign(c2="n/a") for table in partitions()]
-    frame = frames.from_delayed(
-        [dask.delayed(text) for text in texts], meta=meta, verify_meta=False
-    )
-    message = r"partition 1: column 'c2' has type .*string, but the data frame declares float64"
-    with pytest.raises(DataError, match=message):
-        scan_series(frame)
 
 
 def test_text_times_of_a_data_frame_order_the_steps():

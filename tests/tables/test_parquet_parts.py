@@ -1,7 +1,6 @@
 """Parts of Parquet files hold every series exactly once, however the files are cut."""
 
 import gc
-import pickle
 import weakref
 from itertools import pairwise
 
@@ -17,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slts import DataError
-from slts.files import scan_series
 from slts.series.dataset import join
-from tests.files.forms import (
+from slts.tables import scan_series
+from tests.tables.forms import (
     assert_holds,
     list_table,
     long_table,
@@ -62,11 +61,6 @@ def assert_complete(scan, data):
     assert_holds(read_parts(scan), data)
 
 
-@pytest.fixture
-def one_part_per_segment(monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
-
-
 # -- How files are cut
 
 
@@ -102,7 +96,7 @@ def test_any_cut_gives_the_same_series(lengths, sizes, cut, lists, text, tmp_pat
     half = len(sizes) // 2
     write_groups(folder / "0.parquet", table.slice(0, row), sizes[:half])
     write_groups(folder / "1.parquet", table.slice(row), sizes[half:])
-    id, label = ("id", "label") if lists else ("recording", "speaker")
+    id, label = ("id", "label") if lists else ("recording", "label")
     assert_holds(read_parts(scan_series(folder, id=id, label=label, channels="c1,c2")), data)
 
 
@@ -120,37 +114,12 @@ def test_a_series_may_span_parts_and_files(text, tmp_path):
     assert owned.count(0) >= 5
 
 
-@pytest.mark.usefixtures("one_part_per_segment")
-@pytest.mark.parametrize("n_files", [3, 12])
-def test_a_series_may_span_more_files_than_a_part_stores(n_files, tmp_path):
-    data = series_of_lengths([10, 10 * n_files, 10, 7])
-    assert_complete(scan_series(write_files(tmp_path / "folder", data, 9)), data)
-
-
 def test_neighbours_in_different_parts_may_look_alike(tmp_path):
     # Label and values are equal; only the identifiers differ.
     path = tmp_path / "data.parquet"
     table = pa.table({"id": [1, 1, 2, 2, 3], "label": ["a"] * 5, "x": [0.0] * 5})
     pq.write_table(table, path, row_group_size=1)
     assert read_parts(scan_series(path, id="id", channels="x")).series.lengths.tolist() == [2, 2, 1]
-
-
-@pytest.mark.parametrize("rows_per_group", [100, 33])
-def test_list_form_is_cut_inside_row_groups_too(rows_per_group, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._SEGMENT_STEPS", 8)
-    data = series_of_lengths(np.arange(100) % 7 + 1)
-    path = tmp_path / "data.parquet"
-    table = list_table(*data)
-    pq.write_table(table, path, row_group_size=rows_per_group)
-    scan = scan_series(path, id="id")
-    assert_complete(scan, data)
-    parts = scan.parts()
-    assert len(parts) > -(-100 // rows_per_group)
-    assert max(counts(parts)) <= 14
-    assert len({part.name for part in parts}) == len(parts)
-    assert read_parts(scan).share == 1.0
-    pq.write_table(table.drop_columns(["id"]), path, row_group_size=rows_per_group)
-    assert read_parts(scan_series(path)).ids is None
 
 
 def test_parts_have_about_equal_size(tmp_path):
@@ -160,16 +129,6 @@ def test_parts_have_about_equal_size(tmp_path):
     assert len(found) == 16
     assert min(found) > 55
     assert max(found) < 70
-
-
-@pytest.mark.parametrize("parts", [16, 1 << 20])
-def test_a_part_does_not_store_all_files(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PARTS", parts)
-    folder = write_files(tmp_path / "folder", series_of_lengths([5] * 80), 5)
-    found = scan_series(folder).parts()
-    assert len(found) == min(80, parts)
-    assert max(len(part.files) for part in found) <= 80 // len(found) + 3
-    assert max(len(pickle.dumps(part)) for part in found) < 2000
 
 
 @pytest.mark.parametrize("form", [long_table, list_table])
@@ -184,56 +143,11 @@ def test_the_size_is_computed_from_the_footers(form, rows_per_group, tmp_path):
 # -- Files that do not agree, or have changed
 
 
-def two_files(folder, change):
+def two_files(folder, change, **columns):
     table = long_table(*make_data())
     pq.write_table(table, folder / "a.parquet")
     pq.write_table(change(table), folder / "b.parquet")
-    return scan_series(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda table: table.drop_columns(["c2"]),
-            r"b.parquet has no column 'c2', but .*a.parquet",
-        ),
-        (
-            lambda table: replaced(table, "recording", pa.array(range(table.num_rows))),
-            r"b.parquet: column 'recording' has type int64, but string in .*a.parquet",
-        ),
-    ],
-)
-def test_files_must_have_the_same_schema(change, message, tmp_path):
-    scan = two_files(tmp_path, change)
-    for read in (scan.parts, scan.read, lambda: scan.n_bytes):
-        with pytest.raises(DataError, match=message):
-            read()
-
-
-def test_labels_that_a_file_does_not_have_matter_only_if_they_are_read(tmp_path):
-    def unlabelled(table):
-        ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
-        return replaced(table, "recording", ids).drop_columns(["speaker"])
-
-    scan = two_files(tmp_path, unlabelled)
-    for read in (scan.parts, scan.read):
-        with pytest.raises(DataError, match=r"b.parquet has no column 'speaker'"):
-            read()
-    assert len(scan.read(labels=False)) == 24
-    with pytest.raises(DataError, match=r"b.parquet has no column 'speaker'"):
-        list(scan.parts(labels=False)[-1].batches(labels=True, batch_size=5))
-
-
-def test_columns_are_found_once(tmp_path):
-    # In the second file alone, `x` would be guessed as the identifier.
-    first = {"unit": [1, 1, 2, 2], "x": [1, 2, 3, 4], "y": [0.5, 0.1, 0.2, 0.3]}
-    second = {"unit": [3, 4, 5, 6], "x": [1, 1, 2, 2], "y": [0.5, 0.1, 0.2, 0.3]}
-    pq.write_table(pa.table(first), tmp_path / "a.parquet")
-    pq.write_table(pa.table(second), tmp_path / "b.parquet")
-    scan = scan_series(tmp_path)
-    assert scan.columns.id == "unit"
-    assert read_parts(scan).ids.tolist() == [1, 2, 3, 4, 5, 6]
+    return scan_series(folder, **columns)
 
 
 def test_a_changed_file_is_an_error(tmp_path):
@@ -242,23 +156,8 @@ def test_a_changed_file_is_an_error(tmp_path):
     pq.write_table(table, path)
     part = scan_series(path).parts()[0]
     pq.write_table(table.slice(0, 20), path)
-    with pytest.raises(DataError, match=f"has 20 rows, but had {table.num_rows} when it was scann"):
+    with pytest.raises(DataError, match=r"data.parquet changed after it was scanned"):
         list(part.batches(labels=True, batch_size=5))
-
-
-@pytest.mark.usefixtures("one_part_per_segment")
-@pytest.mark.parametrize("pattern", ["", "*.parquet"])
-@pytest.mark.parametrize("change", [-1, 1])
-def test_a_changed_list_of_files_is_an_error(pattern, change, tmp_path):
-    folder = write_files(tmp_path / "folder", series_of_lengths([3, 100, 5]), 9)
-    first = scan_series(str(folder / pattern)).parts()[0]
-    if change < 0:
-        (folder / "part-00011.parquet").unlink()
-    else:
-        (folder / "part-00012.parquet").write_bytes((folder / "part-00000.parquet").read_bytes())
-    message = rf"changed after the scan \(12 files then, {12 + change} now\)"
-    with pytest.raises(DataError, match=message):
-        list(first.batches(labels=True, batch_size=5))
 
 
 @pytest.mark.parametrize("form", [long_table, list_table])
@@ -313,13 +212,13 @@ def test_files_are_released_after_reading(form, tmp_path, monkeypatch):
 def test_missing_labels_are_named_by_row(tmp_path):
     batch, labels, ids = make_data()
     table = long_table(batch, labels, ids)
-    gaps = table["speaker"].to_pylist()
+    gaps = table["label"].to_pylist()
     start, stop = batch.offsets[6:8]
     gaps[start:stop] = [None] * (stop - start)
     path = tmp_path / "data.parquet"
-    pq.write_table(replaced(table, "speaker", pa.array(gaps)), path, row_group_size=5)
+    pq.write_table(replaced(table, "label", pa.array(gaps)), path, row_group_size=5)
     scan = scan_series(path)
-    message = rf"data.parquet, row {start} \(series 'r006'\): 'speaker' \(label\) is missing"
+    message = rf"data.parquet, row {start} \(series 'r006'\): 'label' \(label\) is missing"
     with pytest.raises(DataError, match=message):
         read_parts(scan)
     assert len(scan.read(labels=False)) == len(batch)
@@ -360,32 +259,69 @@ def test_steps_are_sorted_within_a_series_only(tmp_path):
     assert second.series.values[:, 0].tolist() == [5, 6]
     assert second.notes == ()
     pq.write_table(replaced(table, "t", pa.array([0, 1, 1, 0, 1])), path, row_group_size=1)
-    with pytest.raises(DataError, match="time 1 occurs twice in the series with id 1"):
+    with pytest.raises(DataError, match="time 1 occurs twice in series 1"):
         read_parts(scan_series(path))
 
 
 @pytest.mark.parametrize(
-    ("ids", "row", "size"),
+    ("change", "message"),
     [
-        ([1, 1, 2, 2, 1], 4, 100),
-        ([*np.repeat(np.arange(40), 5), 7], 200, 10),
-        # The second part has series 2 and then a row of series 1, which ended the first part.
-        ([1, 1, 2, 1, *range(10, 38)], 3, 1),
+        (lambda table: table.drop_columns(["c2"]), r"b.parquet has no column 'c2', but .*a.parq"),
+        (
+            lambda table: replaced(table, "recording", pa.array(range(table.num_rows))),
+            r"b.parquet: column 'recording' has type int64, but string in .*a.parquet",
+        ),
     ],
 )
-def test_a_repeated_series_is_an_error_in_batches_only(ids, row, size, tmp_path):
+def test_files_must_have_the_same_schema(change, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        two_files(tmp_path, change)
+
+
+def test_labels_that_a_file_does_not_have_matter_only_if_they_are_read(tmp_path):
+    def unlabelled(table):
+        ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
+        return replaced(table, "recording", ids).drop_columns(["label"])
+
+    scan = two_files(tmp_path, unlabelled, channels=["c1", "c2", "c3"])
+    for read in (scan.parts, scan.read):
+        with pytest.raises(DataError, match=r"b.parquet has no column 'label'"):
+            read()
+    assert len(scan.read(labels=False)) == 24
+
+
+def test_numbers_of_another_width_are_one_schema(tmp_path):
+    def narrow(table):
+        ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
+        table = replaced(table, "recording", ids.dictionary_encode())
+        return replaced(table, "c1", table["c1"].cast(pa.float32()))
+
+    assert len(two_files(tmp_path, narrow).read()) == 24
+
+
+@pytest.mark.parametrize(
+    ("ids", "size"),
+    [
+        ([1, 1, 2, 2, 1], 100),
+        ([*np.repeat(np.arange(40), 5), 7], 10),
+        # The second part has series 2 and then a row of series 1, which ended the first part.
+        ([1, 1, 2, 1, *range(10, 38)], 1),
+    ],
+)
+def test_a_repeated_series_is_an_error_in_a_large_table(ids, size, tmp_path, monkeypatch):
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table({"id": ids, "x": np.arange(len(ids)) % 2}), path, row_group_size=size)
-    scan = scan_series(path, id="id")
-    with pytest.raises(DataError, match=rf"data.parquet, row {row}: series {ids[row]} is repeated"):
-        list(scan)
-    # The whole can be sorted.
+    scan = scan_series(path, id="id", channels="x")
+    for read in (scan.read, lambda: list(scan)):
+        with pytest.raises(DataError, match=rf"series {ids[-1] if size > 1 else 1} is repeated"):
+            read()
+    # A small table can be sorted.
+    monkeypatch.setattr("slts.tables.scan.SMALL_BYTES", 1 << 20)
     assert scan.read().ids.tolist() == list(dict.fromkeys(ids))
 
 
-def test_a_repeated_series_is_not_the_end_of_the_series_before(tmp_path):
-    path = tmp_path / "data.parquet"
-    ids = [1, 1, 2, 1, *range(10, 38)]
-    pq.write_table(pa.table({"id": ids, "x": np.arange(32) % 2}), path, row_group_size=1)
-    second = scan_series(path, id="id").parts()[1]
-    assert join(second.batches(labels=True, batch_size=9)).ids.tolist() == [2, 1]
+def test_a_series_of_very_many_row_groups_is_an_error(tmp_path):
+    table = pa.table({"id": np.repeat([1, 2], 200), "x": np.arange(400) % 7})
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=1)
+    with pytest.raises(DataError, match=r"series 1 goes on over more than 64 row groups"):
+        scan_series(tmp_path / "data.parquet", id="id").read()

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import lzma
 import pickle
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def long_table(batch, labels, ids, *, label=True):
     steps = np.concatenate([np.arange(length) for length in batch.lengths])
     columns = {"recording": ids[rows], "t": steps}
     if label:
-        columns["speaker"] = labels[rows]
+        columns["label"] = labels[rows]
     names = batch.channel_names or CHANNELS
     return pa.table(columns | {name: batch.values[:, c] for c, name in enumerate(names)})
 
@@ -91,7 +90,7 @@ def write_compressed(path: Path, content: bytes) -> None:
         with pa.CompressedOutputStream(str(path), "zstd") as stream:
             stream.write(content)
         return
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    openers = {".gz": gzip.open, ".bz2": bz2.open}
     with openers.get(path.suffix, open)(path, "wb") as file:
         file.write(content)
 
@@ -147,6 +146,6 @@ def write_form(form: str, folder: Path, batch, labels, ids, *, order=None) -> Pa
 
 
 FORMS = (
-    ".ts", ".ts.gz", ".ts.bz2", ".ts.xz", ".ts.zst", ".csv", ".csv.gz", ".csv.bz2", ".csv.xz",
+    ".ts", ".ts.gz", ".ts.bz2", ".ts.zst", ".csv", ".csv.gz", ".csv.bz2",
     ".csv.zst", ".tsv", ".parquet", ".feather", ".npz", "folder", "lists", "parquet folder",
 )  # fmt: skip

@@ -1,0 +1,424 @@
+"""Parquet in parts that can be read independently; Feather files and data frames in memory.
+
+Parts end between row groups, and row groups end inside series. In long form, a part therefore owns
+the series that start in it: it skips the rows of the series that started before, and reads beyond
+its end until its last series is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+
+from slts._typing import AnyArray
+from slts.errors import DataError
+from slts.extras import LazyModule
+from slts.series.dataset import Columns, Dataset, join
+from slts.tables.assembly import identifiers, used_columns
+from slts.tables.columns import (
+    NUMERIC,
+    SAMPLE_ROWS,
+    Named,
+    Rows,
+    arrow_table,
+    kind_of,
+    plain_type,
+    require_distinct,
+)
+from slts.tables.paths import Files
+from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart, is_small
+
+pa: Any = LazyModule("pyarrow", "io")
+compute: Any = LazyModule("pyarrow.compute", "io")
+parquet: Any = LazyModule("pyarrow.parquet", "io")
+
+# Number of steps in a part; smaller if there would be fewer parts than `_PARTS`.
+_PART_STEPS, _PARTS = 1 << 20, 16
+# Row groups after its end that a part knows, in which its last series may go on.
+_AFTER = 64
+# Number of rows that show the columns if every row is a series.
+_SAMPLE_LISTS = 200
+# Bytes that are read at once: less than a batch, because lists differ in length.
+_READ_BYTES = BATCH_BYTES * 3 // 4
+# Read-ahead per column. Without a limit, Arrow holds a whole row group in memory.
+_BUFFER_BYTES = 1 << 18
+# Name that other tools give to a folder whose value is missing.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+class RowGroup(NamedTuple):
+    """A row group of a file.
+
+    `folder` are the values of folders such as ``label=a``, `first` is its first row in the file,
+    and `n_values` the number of values of a column, lists counted by their values.
+    """
+
+    path: Path
+    name: str
+    folder: Mapping[str, str | None]
+    number: int
+    first: int
+    n_rows: int
+    n_values: int
+
+    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        """Read some columns in batches of at most `n_rows` rows, smaller if rows are large."""
+        stored = [name for name in names if name not in self.folder]
+        size = 8 * max(1, self.n_values // max(1, self.n_rows)) * max(1, len(stored))
+        first = self.first
+        with open_parquet(self.path, self.name) as file:
+            if (
+                file.num_row_groups <= self.number
+                or file.metadata.row_group(self.number).num_rows != self.n_rows
+            ):
+                raise DataError(f"{self.name} changed after it was scanned: scan it again")
+            with _read_errors(f"{self.name}, row group {self.number}"):
+                for batch in file.iter_batches(
+                    max(1, min(n_rows, _READ_BYTES // size)),
+                    row_groups=[self.number],
+                    columns=stored,
+                ):
+                    yield Rows(self._with_folder(batch, names), Named(self.name), first)
+                    first += batch.num_rows
+
+    def _with_folder(self, batch: Any, names: Sequence[str]) -> Any:
+        n = batch.num_rows
+        columns = [
+            pa.repeat(pa.scalar(self.folder[name], pa.string()), n)
+            if name in self.folder
+            else batch.column(name)
+            for name in names
+        ]
+        return pa.table(columns, names=list(names))
+
+
+@contextmanager
+def open_parquet(path: Path, name: str) -> Iterator[Any]:
+    """Open a Parquet file; its pages are checked while they are read."""
+    if path.stat().st_size == 0:
+        raise DataError(f"{name} is empty, expected a Parquet file")
+    with _read_errors(name):
+        file = parquet.ParquetFile(
+            # Arrow reads a relative path with a colon as a URL.
+            path.absolute(),
+            buffer_size=_BUFFER_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+    with closing(file):
+        yield file
+
+
+@contextmanager
+def _read_errors(where: str) -> Iterator[None]:
+    """Turn errors of Arrow into a `DataError` that names the place."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataError(f"{where} cannot be read, the file may be damaged: {error}") from error
+
+
+@dataclass(frozen=True)
+class ParquetPart(TablePart):
+    """Consecutive row groups of a table, perhaps in several files.
+
+    Attributes
+    ----------
+    name, source
+        File and row at which the part starts; name of the table.
+    columns, whole
+        See `TablePart`.
+    groups
+        The row groups.
+    before
+        The row group before them; None at the beginning of the table.
+    after
+        Some row groups after them.
+    share
+        Share of the table that ends with this part.
+    """
+
+    name: str
+    table: str
+    columns: Columns
+    whole: bool
+    groups: tuple[RowGroup, ...]
+    before: RowGroup | None
+    after: tuple[RowGroup, ...]
+    share: float
+
+    @property
+    def source(self) -> str:
+        """Name of the table."""
+        return self.table
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        """Read the rows that the part owns; see `TablePart.chunks`."""
+        for rows in self._rows(names, n_rows):
+            yield replace(rows, share=self.share)
+
+    def _rows(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        own = (rows for group in self.groups for rows in group.batches(names, n_rows))
+        if not self.columns.long or self.whole:
+            yield from own
+            return
+        last = self._last_of_before()
+        owns_rows = self.before is None
+        for rows in own:
+            if not owns_rows:
+                n_skipped = _n_leading(rows, self.columns, last)
+                if n_skipped == len(rows):
+                    continue
+                rows = rows.between(n_skipped, len(rows))
+                owns_rows = True
+            last = identifiers(rows.table, self.columns)[-1]
+            yield rows
+        if owns_rows:
+            yield from self._rest_of_series(names, last)
+
+    def _last_of_before(self) -> Any:
+        """Return the identifier of the row before the part."""
+        last = None
+        if self.before is not None:
+            ids = self.columns.id_columns or (str(self.columns.id),)
+            for rows in self.before.batches(ids, self.before.n_rows):
+                last = identifiers(rows.table, self.columns)[-1]
+        return last
+
+    def _rest_of_series(self, names: Sequence[str], last: Any) -> Iterator[Rows]:
+        """Read the rows after the part that continue its last series."""
+        for group in self.after:
+            # Most series end soon.
+            for rows in group.batches(names, 1 << 12):
+                n_owned = _n_leading(rows, self.columns, last)
+                if n_owned:
+                    yield rows.between(0, n_owned)
+                if n_owned < len(rows):
+                    return
+        if len(self.after) == _AFTER:
+            raise DataError(
+                f"{self.name}: series {last.as_py()!r} goes on over more than {_AFTER} row groups. "
+                f"Write the table with larger row groups"
+            )
+
+
+def _n_leading(rows: Rows, columns: Columns, value: Any) -> int:
+    """Count the rows at the beginning that have the identifier `value`."""
+    same = compute.equal(identifiers(rows.table, columns), value).fill_null(False)
+    mask: AnyArray = same.to_numpy()
+    return len(mask) if mask.all() else int(np.argmin(mask))
+
+
+class ParquetScan(SeriesScan):
+    """Parquet files with one schema, in order; only their footers are read here."""
+
+    columns: Columns
+
+    def __init__(self, files: Files, requested: RequestedColumns) -> None:
+        self._files = files
+        self._schemas: dict[str, Any] = {}
+        self._groups: list[RowGroup] = []
+        folders = _folder_values(files)
+        for path, name, folder in zip(files.paths, files.names, folders, strict=True):
+            self._add(path, name, folder)
+        optional = {*folders[0]} if folders else ()
+        columns = resolve_columns(self._sample(), requested, optional=optional)
+        super().__init__(files.name, columns)
+        self._all_columns_matter = not requested.names_channels
+        self._check_schemas(labels=False)
+        n_values = sum(group.n_values for group in self._groups)
+        self._n_bytes = 8 * n_values * len(columns.channels)
+
+    def _add(self, path: Path, name: str, folder: Mapping[str, str | None]) -> None:
+        """Read the footer of a file."""
+        with open_parquet(path, name) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+            require_distinct(schema.names, name)
+            for column in folder:
+                if column in schema.names:
+                    raise DataError(
+                        f"{name} has a column {column!r} and is in a folder {column}=..., which "
+                        f"also defines it. Rename the folder, or give the files of one such folder"
+                    )
+                schema = schema.append(pa.field(column, pa.string()))
+            self._schemas[name] = schema
+            first = 0
+            for number in range(file.num_row_groups):
+                group = metadata.row_group(number)
+                n_values = max(
+                    (group.column(c).num_values for c in range(group.num_columns)), default=0
+                )
+                if group.num_rows:
+                    self._groups.append(
+                        RowGroup(path, name, folder, number, first, group.num_rows, n_values)
+                    )
+                first += group.num_rows
+
+    def _sample(self) -> Rows:
+        """Read the first rows of the table; fewer if it has lists."""
+        first = self._groups[0].name if self._groups else self._files.names[0]
+        schema = self._schemas[first]
+        has_lists = any(kind_of(field.type) == "list" for field in schema)
+        most = _SAMPLE_LISTS if has_lists else SAMPLE_ROWS
+        tables, n_rows = list[Any](), 0
+        for group in self._groups:
+            if group.name != first or n_rows >= most:
+                break
+            for rows in group.batches(schema.names, most):
+                tables.append(rows.table)
+                n_rows += len(rows)
+                if n_rows >= most or sum(t.nbytes for t in tables) > BATCH_BYTES:
+                    most = n_rows
+                    break
+        table = pa.concat_tables(tables) if tables else schema.empty_table()
+        return Rows(table, Named(self._files.name))
+
+    def _check_schemas(self, *, labels: bool) -> None:
+        """Raise an error if a file differs from the first one in columns that matter."""
+        first_name = self._groups[0].name
+        first = self._schemas[first_name]
+        used = used_columns(self.columns, labels=labels)
+        for name, schema in self._schemas.items():
+            every = {*first.names, *schema.names} if self._all_columns_matter else used
+            absent = [c for c in sorted(every) if (c in first.names) != (c in schema.names)]
+            if absent:
+                has, lacks = (name, first_name) if absent[0] in schema.names else (first_name, name)
+                raise DataError(
+                    f"{lacks} has no column {absent[0]!r}, but {has} has it. Name the columns to "
+                    f"use: channels=[...] (--channels ...)"
+                )
+            for column in used:
+                dtype, other = schema.field(column).type, first.field(column).type
+                # Numbers of any type are read as float64.
+                is_number = column in self.columns.channels and kind_of(dtype) in NUMERIC
+                if plain_type(dtype) != plain_type(other) and not is_number:
+                    raise DataError(
+                        f"{name}: column {column!r} has type {dtype}, but {other} in {first_name}: "
+                        f"files that are read as one table must have the same schema"
+                    )
+
+    def parts(self, *, labels: bool = True) -> list[ParquetPart]:
+        """Return the parts, which depend on the footers only."""
+        self._check_schemas(labels=labels)
+        whole = self.columns.long and is_small(self._n_bytes or 0)
+        n_steps = sum(group.n_values for group in self._groups)
+        target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
+        cuts, step, stretch = [], 0, -1
+        for number, group in enumerate(self._groups):
+            # A part starts with the first row group of each stretch of `target` steps.
+            if step // target > stretch:
+                stretch = step // target
+                cuts.append(number)
+            step += group.n_values
+        stops = [*cuts[1:], len(self._groups)]
+        return [self._part(*bounds, whole) for bounds in zip(cuts, stops, strict=True)]
+
+    def _part(self, start: int, stop: int, whole: bool) -> ParquetPart:
+        groups = self._groups
+        return ParquetPart(
+            name=f"{groups[start].name}, from row {groups[start].first}",
+            table=self.name,
+            columns=self.columns,
+            whole=whole,
+            groups=tuple(groups[start:stop]),
+            before=groups[start - 1] if start else None,
+            after=tuple(groups[stop : stop + _AFTER]),
+            share=stop / len(groups),
+        )
+
+
+def _folder_values(files: Files) -> list[dict[str, str | None]]:
+    """Return the values of folders such as ``label=a`` of every file; all are text."""
+    values: list[dict[str, str | None]] = []
+    for path in files.paths:
+        pairs = [p.partition("=") for p in path.relative_to(_folder_of(files)).parts[:-1]]
+        folder = {
+            unquote(key): None if value == _NO_VALUE else unquote(value)
+            for key, equals, value in pairs
+            if key and equals
+        }
+        if values and folder.keys() != values[0].keys():
+            raise DataError(
+                f"{files.names[0]} is in folders {_listed(values[0])}, but {path} is in folders "
+                f"{_listed(folder)}: columns must be the same for all files. Give a pattern that "
+                f"matches files of one kind"
+            )
+        values.append(folder)
+    return values
+
+
+def _folder_of(files: Files) -> Path:
+    return files.root if files.root.is_dir() else files.root.parent
+
+
+def _listed(folder: Mapping[str, object]) -> str:
+    return " and ".join(f"{name}=..." for name in folder) or "without name=value"
+
+
+# -- In memory
+
+
+@dataclass(frozen=True)
+class FramePart(TablePart):
+    """A data frame in memory, as an Arrow table."""
+
+    table: Any
+    columns: Columns
+    name: str = "the data frame"
+    whole: bool = True
+
+    @classmethod
+    def of(cls, frame: object, requested: RequestedColumns) -> FramePart:
+        """Find the columns in the first rows."""
+        table = arrow_table(frame, "the data frame")
+        rows = Rows(table.slice(0, SAMPLE_ROWS), Named("the data frame"))
+        return cls(table, resolve_columns(rows, requested))
+
+    @classmethod
+    def of_feather(cls, path: Path, name: str, requested: RequestedColumns) -> FramePart:
+        """Read a file in Arrow's own format: Feather V2, or a stream."""
+        if path.stat().st_size == 0:
+            raise DataError(f"{name} is empty, expected an Arrow file")
+        with _read_errors(name), pa.memory_map(str(path)) as memory:
+            try:
+                table = pa.ipc.open_file(memory).read_all()
+            except pa.ArrowInvalid:
+                memory.seek(0)
+                table = pa.ipc.open_stream(memory).read_all()
+        rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
+        return cls(table, resolve_columns(rows, requested), name)
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        """Read some columns; see `TablePart.chunks`."""
+        rows = Rows(self.table.select(list(names)), Named(self.name), share=1.0)
+        for start in range(0, len(rows), n_rows):
+            yield rows.between(start, min(len(rows), start + n_rows))
+
+
+def read_frame(
+    frame: object,
+    *,
+    id: str | Sequence[str] | None,
+    time: str | None,
+    label: str | None,
+    channels: str | Sequence[str] | None,
+) -> Dataset:
+    """Read a data frame in long form; labels only if their column is named."""
+    if not len(arrow_table(frame, "X")):
+        raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
+    part = FramePart.of(frame, RequestedColumns(id, time, label, channels))
+    if not part.columns.long:
+        raise DataError(
+            "every row of the data frame is one series: use slts.scan_series(X), or for one "
+            "channel pass the values, X[columns].to_numpy()"
+        )
+    return join(part.batches(labels=label is not None, batch_size=len(part.table)))

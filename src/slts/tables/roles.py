@@ -1,0 +1,525 @@
+"""The role of each column of a table: named by the caller, or by a short list of usual names.
+
+Nothing is guessed from values. A table that is not clear raises an error with the call that makes
+it clear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from slts.errors import DataError
+from slts.quantities import list_first
+from slts.series.dataset import Columns
+from slts.series.missing import Mask
+from slts.tables.assembly import checked_rows, steps_of
+from slts.tables.columns import (
+    NUMERIC,
+    ROW_NUMBERS,
+    Kind,
+    Rows,
+    call,
+    joined,
+    kind_of,
+    plain_column,
+    require_distinct,
+)
+from slts.tables.times import (
+    grid_step,
+    time_form,
+)
+
+# Usual names of columns, in any case.
+ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
+TIME_NAMES = ("time", "t", "timestamp", "step", "date", "datetime")
+LABEL_NAMES = ("label", "class", "class_label", "target", "category")
+# The label of a folder with one file per series is no column of its files.
+FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
+# Least number of columns that can be the steps of series, one series per row.
+LEAST_STEPS = 7
+# Steps that show that a column rises.
+_LEAST_INCREASES = 8
+_TIMES = "a number, or a date and time such as 2024-01-31 12:00:00"
+
+
+@dataclass(frozen=True)
+class ExpectedColumns:
+    """What a trained model says about the columns of a table.
+
+    Attributes
+    ----------
+    channels
+        Names of its channels, which are read in this order if all are present.
+    label
+        Label column of its training data, which is the label of other tables that have it.
+    n_channels
+        Number of its channels.
+    """
+
+    channels: Sequence[str] | None = None
+    label: str | None = None
+    n_channels: int | None = None
+
+    @property
+    def one_file_per_series(self) -> bool:
+        """Whether the model was trained on a folder of files."""
+        return self.label in (FILE_LABEL, FOLDER_LABEL)
+
+
+@dataclass(frozen=True)
+class RequestedColumns:
+    """What the caller says about the columns; see `slts.scan_series`.
+
+    `labelled` tells whether labels are needed, and `expected` is what a model says.
+    """
+
+    id: str | Sequence[str] | None = None
+    time: str | None = None
+    label: str | None = None
+    channels: str | Sequence[str] | None = None
+    groups: str | None = None
+    every: str | float | None = None
+    labelled: bool = True
+    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that identify the series together."""
+        if self.id is None or isinstance(self.id, str):
+            return () if self.id is None else (self.id,)
+        return tuple(self.id)
+
+    @property
+    def names_channels(self) -> bool:
+        """Whether the caller or a model names the channels: other columns do not matter then."""
+        return self.channels is not None or self.expected.channels is not None
+
+    def require_none(self, source: str) -> None:
+        """Raise an error if a column of a source without named columns is requested."""
+        for role in ("id", "time", "label", "channels", "groups", "every"):
+            if getattr(self, role) is not None:
+                raise DataError(
+                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
+                )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The first rows of a table, and the kinds of its columns."""
+
+    rows: Rows
+    has_header: bool
+
+    @property
+    def name(self) -> str:
+        return self.rows.origin.name
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        return {f.name: kind_of(f.type) for f in self.rows.table.schema}
+
+    def column(self, name: str) -> Any:
+        return self.rows.table[name]
+
+    def described(self) -> str:
+        """List the columns with their types."""
+        texts = [f"{n!r} ({k})" for n, k in self.kinds.items() if not ROW_NUMBERS.fullmatch(n)]
+        return list_first(texts, 20) or "none"
+
+    def error(self, problem: str) -> DataError:
+        return DataError(f"{self.name}: {problem}. The columns are {self.described()}")
+
+    def example(self, name: str) -> str:
+        """Return the first value of a column."""
+        values = self.column(name)[:1000].to_pylist()
+        return next((repr(value) for value in values if value not in (None, "")), "no value")
+
+    def require(self, name: str, role: str) -> None:
+        """Raise an error for a column that does not exist."""
+        if name not in self.kinds:
+            near = get_close_matches(name, self.kinds, n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise self.error(f"there is no column {name!r} ({role}){hint}")
+
+    def with_usual_name(self, names: Sequence[str], role: str, taken: set[str]) -> str | None:
+        """Return the only free column with one of the usual names."""
+        kinds = ("list", "other", "empty") if role != "time" else ("other", "empty", "boolean")
+        matches = [
+            name
+            for name, kind in self.kinds.items()
+            if name.lower() in names and name not in taken and kind not in kinds
+        ]
+        if len(matches) > 1:
+            calls = " or ".join(call(role, name) for name in matches)
+            raise self.error(f"{' and '.join(map(repr, matches))} may be the {role}: use {calls}")
+        return matches[0] if matches and self.has_header else None
+
+    def span(self, name: str) -> Sequence[str]:
+        """Return the columns of a span such as ``c1..c12``."""
+        first, dots, last = name.partition("..")
+        names = list(self.kinds)
+        if dots and name not in self.kinds and first in self.kinds and last in self.kinds:
+            return names[names.index(first) : names.index(last) + 1] or [name]
+        return [name]
+
+
+def resolve_columns(
+    rows: Rows,
+    requested: RequestedColumns,
+    *,
+    has_header: bool = True,
+    one_series: bool = False,
+    optional: Collection[str] = (),
+) -> Columns:
+    """Find the role of each column from its name and the first rows of a table.
+
+    `one_series` says that the rows are those of files with one series each. Columns that are
+    `optional` need no role.
+    """
+    table = _Table(rows, has_header)
+    if not len(rows):
+        raise DataError(f"{table.name} has no rows")
+    names = rows.table.schema.names
+    require_distinct(names, table.name)
+    chosen = _requested_channels(table, requested)
+    roles = _named_roles(table, requested, chosen or (), one_series)
+    taken = {*roles.values(), *requested.ids, *(chosen or ()), *optional}
+    free = [name for name in names if name not in taken and not ROW_NUMBERS.fullmatch(name)]
+    form = _form(table, requested, roles, free, chosen) if not one_series else "long"
+    if not has_header and not one_series:
+        roles["label"] = _label_without_header(table, requested, free, chosen)
+        free = [name for name in free if name != roles["label"]]
+    id_columns = requested.ids if len(requested.ids) > 1 else ()
+    columns = Columns(
+        channels=chosen or tuple(free), form=form, id_columns=id_columns, has_header=has_header,
+        every=None if requested.every is None else str(requested.every),
+        id=roles["id"], time=roles["time"], label=roles["label"], groups=roles["groups"],
+    )  # fmt: skip
+    if chosen is None:
+        _check_free_columns(table, columns)
+    for name in columns.channels:
+        _require_numbers(table, name, columns.form)
+    columns = replace(columns, time_form=_time_form(table, columns))
+    if chosen is None and not columns.wide:
+        _check_values(table, columns)
+    return replace(columns, ignored=() if chosen is None else tuple(free))
+
+
+def _named_roles(
+    table: _Table, requested: RequestedColumns, channels: Sequence[str], one_series: bool
+) -> dict[str, str | None]:
+    """Return id, time, label and groups: as requested, else by the usual names."""
+    taken = {*channels}
+    roles: dict[str, str | None] = {"id": ", ".join(requested.ids) or None}
+    named = [("id", name) for name in requested.ids]
+    named += [(role, getattr(requested, role)) for role in ("time", "label", "groups")]
+    for role, name in named:
+        if role != "id":
+            roles[role] = name
+        if name is None:
+            continue
+        table.require(name, role)
+        # The group may be a part of the identifier: trials of a subject.
+        if name in taken and not (role == "groups" and name in requested.ids):
+            raise DataError(f"{table.name}: column {name!r} cannot have two roles ({role})")
+        taken.add(name)
+    label = requested.expected.label
+    if roles["label"] is None and label in table.kinds and label not in taken:
+        roles["label"] = label
+    usual = {"id": ID_NAMES, "time": TIME_NAMES, "label": LABEL_NAMES}
+    for role, names in usual.items():
+        if roles[role] is None and not (one_series and role == "id"):
+            roles[role] = table.with_usual_name(names, role, taken)
+            taken.add(roles[role] or "")
+    return roles
+
+
+def _requested_channels(table: _Table, requested: RequestedColumns) -> tuple[str, ...] | None:
+    """Return the channels that the caller or a model names."""
+    names, expected = requested.channels, requested.expected
+    if names is None:
+        if expected.channels is None or not table.has_header:
+            return None
+        absent = [name for name in expected.channels if name not in table.kinds]
+        if absent:
+            raise table.error(
+                f"there is no column {absent[0]!r}, a channel of the model. Name the "
+                f"columns to use for {list_first(expected.channels)} with channels=[...] "
+                f"(--channels ...)"
+            )
+        return tuple(expected.channels)
+    if isinstance(names, str):
+        # A comma may be part of the name of a column.
+        names = [names] if names in table.kinds else [name.strip() for name in names.split(",")]
+    chosen = tuple(column for name in names for column in table.span(name))
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
+    for name in chosen:
+        table.require(name, "channels")
+    # Names decide, not positions.
+    same = expected.channels is not None and set(expected.channels) == set(chosen)
+    return tuple(expected.channels or ()) if same else chosen
+
+
+# -- What a row is
+
+
+def _form(
+    table: _Table,
+    requested: RequestedColumns,
+    roles: Mapping[str, str | None],
+    free: Sequence[str],
+    chosen: tuple[str, ...] | None,
+) -> Literal["long", "wide", "lists"]:
+    """Return what a row is: a step, or a series; raise an error if that is not clear."""
+    lists = [name for name in chosen or free if table.kinds[name] == "list"]
+    if lists and (chosen is None or len(lists) == len(chosen)):
+        numbers = [name for name in free if table.kinds[name] in NUMERIC]
+        if chosen is None and numbers:
+            raise table.error(
+                f"{lists[0]!r} holds lists and {numbers[0]!r} one number per row. If a row is a "
+                f"series, use {call('channels', *lists)}. If it is a step, use "
+                f"{call('channels', *numbers)}"
+            )
+        return "lists"
+    if not table.has_header:
+        return "wide"
+    id, steps = roles["id"], chosen or _numbered(table, free)
+    may_be_wide = requested.expected.channels is None and roles["time"] is None
+    is_series = id is None or _is_unique(table, requested, id)
+    if may_be_wide and len(steps) >= LEAST_STEPS and is_series:
+        return "wide"
+    if id is None:
+        raise _no_identifier(table, free, roles)
+    is_short = table.rows.table.num_rows > 1 and _is_unique(table, requested, id)
+    all_named = chosen is not None and roles["time"] is not None
+    if is_short and not all_named and requested.expected.channels is None:
+        numbers = [name for name in free if table.kinds[name] in NUMERIC]
+        if_wide = f".{_if_wide(table, numbers)}".removesuffix(".")
+        raise table.error(
+            f"{id!r} (id) differs in every row, so every series would have one step. Name the "
+            f"column that identifies a series: id='...' (--id ...){if_wide}"
+        )
+    return "long"
+
+
+def _is_unique(table: _Table, requested: RequestedColumns, id: str) -> bool:
+    column = joined(table.rows.table, requested.ids) if requested.ids[1:] else table.column(id)
+    return bool(len(column.unique()) == table.rows.table.num_rows)
+
+
+def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns whose names are a stem and increasing numbers, such as time_0, time_1.
+
+    All free columns of numbers must be such columns.
+    """
+    kinds = (*NUMERIC, "empty")
+    numbers = [name for name in free if table.kinds[name] in kinds]
+    matches = [re.fullmatch(r"(.*?)(\d+(?:\.\d+)?)", name) for name in numbers]
+    parts = [(match[1], float(match[2])) for match in matches if match]
+    same = len(parts) == len(numbers) > 0 and len({stem for stem, _ in parts}) == 1
+    if not same or any(np.diff([number for _, number in parts]) <= 0):
+        return ()
+    return tuple(numbers)
+
+
+def _if_wide(table: _Table, numbers: Sequence[str]) -> str:
+    """Return how to name the steps if every row is a series; nothing for a few columns."""
+    if len(numbers) < LEAST_STEPS:
+        return ""
+    span = f"{numbers[0]}..{numbers[-1]}"
+    if list(table.span(span)) != list(numbers):
+        span = ",".join(numbers)
+    return f" If a row is a series, name its steps: {call('channels', span)}."
+
+
+def _no_identifier(
+    table: _Table, free: Sequence[str], roles: Mapping[str, str | None]
+) -> DataError:
+    """Return the question about the identifier; columns with repeated values may be it."""
+    n_rows, distinct = len(table.rows), dict[str, int]()
+    for name in free:
+        if table.kinds[name] in ("text", "integer"):
+            distinct[name] = len(table.column(name).unique())
+    repeated = [name for name, n in distinct.items() if 1 < n < n_rows]
+    repeated.sort(key=lambda name: -distinct[name])
+    calls = " or ".join(call("id", name) for name in repeated[:3]) or call("id", "...")
+    numbers = [name for name in free if table.kinds[name] in NUMERIC]
+    if_wide = _if_wide(table, numbers) if roles["time"] is None else ""
+    return table.error(
+        f"no column is named as the identifier of the series. Name it, such as {calls}. Several "
+        f"columns may identify one together.{if_wide} If there is none, add one, or put every "
+        f"series in a file of its own, in one folder"
+    )
+
+
+def _label_without_header(
+    table: _Table, requested: RequestedColumns, free: Sequence[str], chosen: object
+) -> str | None:
+    """Return the first column, as in the UCR archive, unless the caller says otherwise."""
+    if requested.label is not None or chosen is not None:
+        return requested.label
+    first, last = free[0], free[-1]
+    texts = [name for name in (first, last) if table.kinds[name] == "text"]
+    values = table.column(first).drop_null().to_pylist()
+    if texts == [first] or (not texts and all(value == int(value) for value in values)):
+        return first
+    if not requested.labelled and not texts:
+        return None
+    raise DataError(
+        f"{table.name} has no header, and its first column is not a label, as in files of the UCR "
+        f"archive. Name the label: {call('label', last)}, or the steps if there is none: "
+        f"{call('channels', f'{first}..{last}')}"
+    )
+
+
+# -- Columns that nobody named
+
+
+def _check_free_columns(table: _Table, columns: Columns) -> None:
+    """Raise an error unless every column without a role can be a channel."""
+    if not columns.channels:
+        raise table.error("no column is left for the channels")
+    kinds = (
+        (*NUMERIC, "empty") if columns.wide else ("list",) if columns.form == "lists" else NUMERIC
+    )
+    for name in columns.channels:
+        if table.kinds[name] not in kinds:
+            raise _nobody_named(table, columns, name)
+
+
+def _check_values(table: _Table, columns: Columns) -> None:
+    """Raise an error if a channel that nobody named is constant or rising in every series."""
+    checked = checked_rows(table.rows, columns, labels=False)
+    values, offsets, *_ = steps_of(table.rows, checked, replace(columns, every=None))
+    if len(values) == len(offsets) - 1:
+        return
+    high, low = (f.reduceat(values, offsets[:-1]) for f in (np.fmax, np.fmin))
+    constant = ((high == low) | np.isnan(high)).all(axis=0)
+    same = np.ones(len(values) - 1, dtype=bool)
+    same[offsets[1:-1] - 1] = False
+    increases = np.diff(values, axis=0)[same]
+    rising = (increases > 0).all(axis=0) & (len(increases) >= _LEAST_INCREASES)
+    if constant.any():
+        raise _safety(table, columns, constant, "constant in every series", "label")
+    if rising.any():
+        raise _safety(table, columns, rising, "rising in every series, like a time", "time")
+
+
+def _safety(table: _Table, columns: Columns, wrong: Mask, problem: str, role: str) -> DataError:
+    """Return the question about channels that may be something else."""
+    names = [name for name, is_wrong in zip(columns.channels, wrong, strict=True) if is_wrong]
+    others = [name for name in columns.channels if name not in names]
+    answers = [f"{list_first([*map(repr, names)])}: {problem}"]
+    if getattr(columns, role) is None:
+        answers.append(f"If {names[0]!r} is the {role}, use {call(role, names[0])}")
+    if others:
+        answers.append(f"To leave out what is no channel, use {_channels(others)}")
+    answers.append(f"To use all as channels, use {_channels(columns.channels)}")
+    return table.error(". ".join(answers))
+
+
+def _channels(names: Sequence[str]) -> str:
+    """Return how to name channels; many are cut."""
+    return call("channels", *names) if len(names) <= 12 else "channels=[...] (--channels ...)"
+
+
+def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
+    """Return the question about a column that cannot be a channel; it may name channels."""
+    _raise_if_misspelt(table, name)
+    dtype = table.rows.table.schema.field(name).type
+    kinds = {"empty": "is empty", "text": "holds text"}
+    kind = kinds.get(table.kinds[name], f"holds values of type {dtype}")
+    numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
+    may_be = ("time", "label") if columns.long else ("label",)
+    roles = [call(role, name) for role in may_be if getattr(columns, role) is None]
+    answers = [f"name it: {' or '.join(roles)}"] if roles and kind != "is empty" else []
+    pivot = ""
+    is_melted = kind == "holds text" and len(numbers) == 1
+    if is_melted and columns.time is not None and columns.long:
+        ids = [*columns.id_columns] or [str(columns.id)]
+        index = [n for n in (*ids, columns.time, columns.label, columns.groups) if n is not None]
+        pivot = (
+            f". If {name!r} names channels, as after melt, give every channel a column; in pandas: "
+            f"table.pivot(index={index}, columns={name!r}, values={numbers[0]!r}).reset_index()"
+        )
+    if numbers and not pivot:
+        answers.append(f"leave it out: {_channels(numbers)}")
+    how = "; or ".join(answers) or "drop it, or name the channels"
+    example = f", such as {table.example(name)}," if kind == "holds text" else ""
+    return table.error(
+        f"column {name!r} {kind}{example} and has no role. {how[0].upper()}{how[1:]}{pivot}"
+    )
+
+
+def _raise_if_misspelt(table: _Table, name: str) -> None:
+    """Raise an error that names the cell if all cells of text but a few are numbers."""
+    if table.kinds[name] != "text":
+        return
+    cells = table.column(name).to_pylist()
+    wrong = [row for row, cell in enumerate(cells) if cell and not _is_number(cell)]
+    if wrong and all(_is_number(str(cells[row]).replace(",", ".")) for row in wrong):
+        raise DataError(
+            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}. Write numbers with "
+            f"a decimal point, or separate cells by semicolons"
+        )
+    if wrong and 2 * len(wrong) < len(cells):
+        raise DataError(
+            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}, but numbers in "
+            f"most rows. Correct the cell, or leave it empty if the value is missing"
+        )
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
+
+
+def _require_numbers(table: _Table, name: str, form: str) -> None:
+    kind, dtype = table.kinds[name], table.rows.table.schema.field(name).type
+    if form == "lists":
+        if kind != "list" or kind_of(dtype.value_type) not in (*NUMERIC, "empty"):
+            raise DataError(
+                f"{table.name}: channel {name!r} has type {dtype}, expected lists of numbers"
+            )
+    elif kind not in (*NUMERIC, "empty"):
+        _raise_if_misspelt(table, name)
+        raise DataError(
+            f"{table.name}: channel {name!r} holds {kind}, such as {table.example(name)}, expected "
+            f"numbers"
+        )
+
+
+def _time_form(table: _Table, columns: Columns) -> str | None:
+    """Return how text is read as time; raise an error for other columns than times."""
+    name, every = columns.time, columns.every
+    if name is None:
+        if every is not None:
+            raise DataError(
+                f"{table.name}: every={every} (--every) resamples on a time grid, but there is no "
+                f"time column. Name it: time='...' (--time ...)"
+            )
+        return None
+    kind, form = table.kinds[name], None
+    if kind == "text":
+        # Reading names a later time of another form.
+        form = time_form(plain_column(table.column(name)))
+    wanted = ("list",) if columns.form == "lists" else ("number", "integer", "time")
+    if form is None and kind not in wanted:
+        raise DataError(
+            f"{table.name}: column {name!r} (time) holds {kind}, such as {table.example(name)}, "
+            f"expected {_TIMES}"
+        )
+    if every is not None and columns.long:
+        grid_step(every, table.name, timestamps=form not in (None, "number") or kind == "time")
+    return form

@@ -1,0 +1,213 @@
+"""Several files: folders of Parquet, folders of CSV, patterns and lists; arrays files."""
+
+import os
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow.parquet as pq
+
+from slts import DataError
+from slts.datasets import load
+from slts.tables import read_series, scan_series
+from slts.tables.roles import ExpectedColumns
+from tests.tables.forms import (
+    assert_holds,
+    list_table,
+    long_table,
+    make_data,
+    read_parts,
+    write_compressed,
+    write_folder,
+)
+
+
+def parquet_files(folder, names, form=long_table):
+    """Write a data set to several files, in the order of their names."""
+    data = make_data()
+    table = form(*data)
+    size = -(-table.num_rows // len(names))
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table.slice(number * size, size), folder / name)
+    return data
+
+
+# -- Parquet
+
+
+@pytest.mark.parametrize("form", [long_table, list_table])
+def test_folders_patterns_and_lists_of_parquet(form, tmp_path):
+    names = ["part-2.parquet", "part-10.parquet", "part-11.pq"]
+    data = parquet_files(tmp_path, names, form)
+    for other in ("_SUCCESS", ".part-0.parquet.crc", "_delta_log/0.parquet", "notes.txt"):
+        (tmp_path / other).parent.mkdir(exist_ok=True)
+        (tmp_path / other).write_text("nothing")
+    files = [tmp_path / name for name in names]
+    for source in (tmp_path, f"{tmp_path}/part-*", f"{tmp_path}/**/*.p*", files):
+        scan = scan_series(source)
+        assert_holds(scan.read(), data)
+        assert_holds(read_parts(scan), data)
+    assert len(scan_series(files[:1]).read()) < 12
+
+
+def test_what_cannot_be_read_together(tmp_path):
+    parquet_files(tmp_path / "a", ["0.parquet"])
+    (tmp_path / "a" / "1.csv").write_text("x\n1\n")
+    for source in (tmp_path / "a", f"{tmp_path}/a/*", sorted((tmp_path / "a").iterdir())):
+        with pytest.raises(DataError, match=r"1.csv cannot be read together with .*0.parquet"):
+            scan_series(source)
+    file = tmp_path / "a" / "0.parquet"
+    os.symlink(file, tmp_path / "link.parquet")
+    with pytest.raises(DataError, match=r"link.parquet is in .* twice, also as .*0.parquet"):
+        scan_series([file, tmp_path / "link.parquet"])
+    with pytest.raises(FileNotFoundError, match="in the list of files: there is no such file"):
+        scan_series([file, tmp_path / "absent.parquet"])
+    with pytest.raises(FileNotFoundError, match=r"no file matches it as a pattern.*add '/\*.parq"):
+        scan_series(f"{tmp_path}/[a]")
+    with pytest.raises(DataError, match="item 1 of the list of files is of type int"):
+        scan_series([file, 3])
+
+
+def test_names_of_folders_are_columns_of_text(tmp_path):
+    names = [f"run=3/label={label}/day={day}/0.parquet" for label in "01" for day in (1, 2)]
+    for number, name in enumerate(names):
+        data = make_data(3, seed=number)
+        ids = [f"{number} {id}" for id in data[2]]
+        (tmp_path / name).parent.mkdir(parents=True)
+        pq.write_table(long_table(data[0], data[1], np.array(ids), label=False), tmp_path / name)
+    scan = scan_series(tmp_path, groups="day")
+    dataset = scan.read()
+    assert dataset.labels.tolist() == ["0"] * 6 + ["1"] * 6
+    assert dataset.groups.tolist() == (["1"] * 3 + ["2"] * 3) * 2
+    assert scan.columns.channels == ("c1", "c2", "c3")
+    # Folders above the data define nothing.
+    assert scan_series(tmp_path / "run=3").read().labels.tolist() == dataset.labels.tolist()
+    (tmp_path / "run=3" / "label=2").mkdir()
+    pq.write_table(long_table(*make_data()), tmp_path / "run=3" / "label=2" / "0.parquet")
+    with pytest.raises(DataError, match=r"'label' and is in a folder label=|is in folders"):
+        scan_series(tmp_path)
+
+
+# -- One CSV file per series
+
+
+def test_a_folder_per_class_a_pattern_and_one_file(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("walk/1", "walk/2", "run/1"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        rows = "".join(f"{k},{rng.normal()},{rng.normal()}\n" for k in range(9))
+        (tmp_path / f"{name}.csv").write_text(f"t,x,y\n{rows}")
+    dataset = read_series(tmp_path)
+    assert dataset.labels.tolist() == ["run", "walk", "walk"]
+    assert dataset.ids.tolist() == ["run/1.csv", "walk/1.csv", "walk/2.csv"]
+    assert (dataset.columns.time, dataset.columns.channels) == ("t", ("x", "y"))
+    with pytest.raises(DataError, match="has no label: the names of its folders are the labels"):
+        read_series(tmp_path, label="gait")
+    walks = read_series(f"{tmp_path}/walk/*.csv")
+    assert (walks.labels, walks.ids.tolist()) == (None, ["1.csv", "2.csv"])
+    # One file is one series for a model that was trained on such files.
+    known = ExpectedColumns(("x", "y"), dataset.columns.label)
+    one = read_series(tmp_path / "walk" / "2.csv", expect=known, labels=False)
+    assert one.series[0].tolist() == dataset.series[2].tolist()
+    with pytest.raises(DataError, match="no column is named as the identifier"):
+        read_series(tmp_path / "walk" / "2.csv", expect=("x", "y"))
+
+
+def test_labels_of_a_folder_are_in_a_file(tmp_path):
+    write_compressed(tmp_path / "a.csv.gz", b"1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("5,6\n")
+    (tmp_path / "labels.csv").write_text("label,name,who\nyes,b,s1\nno,a,s2\n")
+    scan = scan_series(tmp_path, groups="who")
+    dataset = scan.read()
+    assert dataset.ids.tolist() == ["b", "a"]
+    assert (dataset.labels.tolist(), dataset.groups.tolist()) == (["yes", "no"], ["s1", "s2"])
+    assert dataset.series.values.tolist() == [[5, 6], [1, 2], [3, 4]]
+    assert scan.channel_names is None
+    assert read_series(tmp_path, label="who").labels.tolist() == ["s1", "s2"]
+
+
+BAD_LABELS = [
+    ("r000.csv,high\n", "the first line must name the columns"),
+    ("file\nr000.csv\n", "must have two columns, file and label"),
+    ("file,label\nr000,u\n", r"'r001.csv' has no label in .*labels.csv \(the first of 2 files\)"),
+    ("file,label\nr000,u\nr9,v\n", "names 'r9', which is not in the folder"),
+    ("file,label\nr000,u\nr000,v\n", "line 3: 'r000' is listed twice"),
+    ("file,label\nr000,\nr001,u\nr002,v\n", r"line 2 .*'label' \(label\) is missing"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_LABELS)
+def test_bad_labels_of_a_folder(text, message, tmp_path):
+    folder = write_folder(tmp_path / "f", *make_data(3))
+    (folder / "labels.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_series(folder)
+    assert len(read_series(folder, labels=False)) == 3
+
+
+def test_a_folder_without_labels_and_a_bad_line(tmp_path):
+    folder = write_folder(tmp_path / "f", *make_data(3), with_labels=False)
+    assert read_series(folder).labels is None
+    with pytest.raises(DataError, match=r"no labels.csv, so it has no label: add labels.csv"):
+        read_series(folder, label="label")
+    with pytest.raises(DataError, match=r"must be one column of labels.csv"):
+        read_series(folder, id=["a", "b"])
+    with open(folder / "r002.csv", "a") as file:
+        file.write("1,oops,2\n")
+    n_lines = len((folder / "r002.csv").read_text().splitlines())
+    with pytest.raises(DataError, match=rf"r002.csv, line {n_lines}: 'c2' holds 'oops'"):
+        read_series(folder)
+
+
+# -- Arrays
+
+
+def test_npz_arrays(tmp_path):
+    path = tmp_path / "data.npz"
+    X = np.arange(24.0).reshape(2, 3, 4)
+    np.savez(path, X=X, y=[0, 1], ids=["u", "v"], channel_names=["a", "b", "c"])
+    dataset = read_series(path, expect=("c", "b", "a"))
+    assert np.array_equal(dataset.series[1], X[1][::-1])
+    assert dataset.series.channel_names == ("c", "b", "a")
+    assert (dataset.labels.tolist(), dataset.ids.tolist()) == ([0, 1], ["u", "v"])
+    np.savez(path, X=X[:, 0])
+    assert read_series(path).series.n_channels == 1
+
+
+BAD_ARRAYS = [
+    ({"Z": np.zeros(3)}, "the file holds Z: expected X of shape"),
+    ({"X": np.zeros((2, 3)), "y": [1]}, r"y has shape \(1,\), expected \(2,\)"),
+    ({"X": np.zeros((2, 3)), "y": [1.0, np.nan]}, r"y\[1\] is missing"),
+    ({"X": np.full((2, 3), np.nan)}, "series 0 is NaN throughout"),
+    ({"X": np.full((2, 3), np.inf)}, "series 0, step 0, channel 0 is inf"),
+    ({"X": np.array([None, 1], dtype=object)}, "it holds Python objects"),
+]
+
+
+@pytest.mark.parametrize(("arrays", "message"), BAD_ARRAYS)
+def test_bad_npz_files(arrays, message, tmp_path):
+    np.savez(tmp_path / "data.npz", **arrays)
+    with pytest.raises(DataError, match=rf"data.npz.*{message}"):
+        read_series(tmp_path / "data.npz")
+
+
+def test_ts_files_name_the_line_and_have_no_columns(tmp_path):
+    path = tmp_path / "data.ts"
+    path.write_text("@classLabel true a b\n@data\n1,2:a\n1,x:b\n")
+    with pytest.raises(DataError, match=r"data.ts, line 4 \(series 1\): channel 0, step 1: 'x'"):
+        read_series(path)
+    with pytest.raises(DataError, match=r"no named columns, so id \(--id\) cannot be used"):
+        scan_series(path, id="id")
+
+
+def test_published_data_sets_have_names():
+    pytest.importorskip("aeon")
+    X, y = load("japanese_vowels", "test")
+    dataset = read_series("japanese_vowels:test")
+    assert dataset.series == X
+    assert dataset.labels.tolist() == y.tolist()
+    with pytest.raises(DataError, match="expected train or test"):
+        read_series("japanese_vowels:all")

@@ -1,0 +1,136 @@
+"""Tables that could be read wrongly without a word are right, or an error."""
+
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slts import DataError
+from slts.tables import read_series, scan_series
+
+X = [[0.5, 0.1, 0.3], [0.2, 0.4, 0.1], [0.9, 0.2, 0.4], [0.1, 0.8, 0.2]]
+TIMES = [[0.0, 1.0, 2.0], [5.0, 6.0, 7.0], [0.0, 1.0, 2.0], [5.0, 6.0, 7.0]]
+
+
+def lists(**columns):
+    return pa.table({"id": list("abcd"), "label": list("uvuv"), "x": X} | columns)
+
+
+def rows(**columns):
+    table = {"id": ["a", "a", "b", "b"], "t": [0, 1, 0, 1], "x": [0.5, 0.1, 0.2, 0.4]}
+    return pa.table(table | columns)
+
+
+def test_a_list_of_times_is_no_channel():
+    with pytest.raises(DataError, match=r"'start': rising.*time='start' \(--time start\)"):
+        scan_series(lists(start=TIMES))
+    dataset = scan_series(lists(start=TIMES), time="start").read()
+    assert dataset.columns.channels == ("x",)
+    assert dataset.series.times.tolist() == [time for times in TIMES for time in times]
+    assert scan_series(lists(time=TIMES)).columns.channels == ("x",)
+    with pytest.raises(DataError, match=r"row 1 \(series 'b'\): the times in 'time' do not incr"):
+        scan_series(lists(time=[*TIMES[:1], [5.0, 5.0, 7.0], *TIMES[2:]])).read()
+    grid = scan_series(lists(time=TIMES), every=0.5).read().series
+    np.testing.assert_allclose(grid[0][0], [0.5, 0.3, 0.1, 0.2, 0.3])
+
+
+def test_an_extra_list_does_not_turn_steps_into_series():
+    with pytest.raises(DataError, match=r"'spectrum' holds lists and 'x' one number per row.*"):
+        scan_series(rows(spectrum=[[1.0, 2.0]] * 4))
+    table = scan_series(rows(spectrum=[[1.0, 2.0]] * 4), channels="x").read()
+    assert table.series.lengths.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_a_row_of_lists_has_an_identifier_of_its_own(in_batches, tmp_path):
+    table = lists().set_column(0, "id", pa.array(["a", "b", "c", "a"]))
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=1)
+    scan = scan_series(tmp_path / "data.parquet")
+    with pytest.raises(DataError, match="series 'a' is repeated, but every row is a series"):
+        list(scan.batches(batch_size=1)) if in_batches else scan.read()
+
+
+@pytest.mark.parametrize("first", ["less", "more"])
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_files_of_a_folder_have_the_same_columns(first, form, tmp_path):
+    more = rows(y=[0.3, 0.2, 0.5, 0.9])
+    less = rows(id=["c", "c", "d", "d"])
+    for name, table in {"0": less, "1": more}.items():
+        name = name if first == "less" else str(1 - int(name))
+        if form == "parquet":
+            pq.write_table(table, tmp_path / f"{name}.parquet")
+        else:
+            table.drop_columns(["id", "t"]).to_pandas().to_csv(
+                tmp_path / f"{name}.csv", index=False
+            )
+    with pytest.raises(DataError, match=r"column 'y'.*channels=\[\.\.\.\] \(--channels"):
+        read_series(tmp_path)
+    assert read_series(tmp_path, channels="x").series.n_channels == 1
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "lists"])
+def test_integers_that_float64_rounds_are_an_error(form, tmp_path):
+    large = [2**53 + 1, 1, 2, 3]
+    if form == "csv":
+        rows(x=large).to_pandas().to_csv(tmp_path / "data.csv", index=False)
+    else:
+        table = rows(x=large) if form == "parquet" else lists(x=[[1, 2**53 + 1]] * 4)
+        pq.write_table(table, tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=r"'x'.* more digits than float64 represents"):
+        read_series(next(tmp_path.iterdir()))
+
+
+def test_nanoseconds_are_times_of_their_own(tmp_path):
+    start = 1_709_251_200_000_000_000
+    text = "".join(f"a,{start + k},{(7 * k) % 5}\n" for k in range(6))
+    (tmp_path / "data.csv").write_text(f"id,t,x\n{text}")
+    assert read_series(tmp_path / "data.csv").series.n_steps == 6
+
+
+def test_nullable_integers_stay_integers():
+    ids = ["a", "a", "b", "b"]
+    labels = pd.array([2**53, 2**53, 2**53 + 1, 2**53 + 1], dtype="Int64")
+    frame = pd.DataFrame({"id": ids, "label": labels, "x": [0.5, 0.1, 0.2, 0.4]})
+    assert scan_series(frame).read().labels.tolist() == [2**53, 2**53 + 1]
+    missing = frame.assign(label=pd.array([1, 1, None, None], dtype="Int64"))
+    with pytest.raises(DataError, match=r"row 2 \(series 'b'\): 'label' \(label\) is missing"):
+        scan_series(missing).read()
+    assert scan_series(missing.iloc[:2]).read().labels.dtype == np.int64
+
+
+def test_labels_that_differ_in_form_only_are_equal():
+    accent = [unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD")]
+    spaces = ["left hand", "left\u00a0hand "]
+    numbers = ["1", "1.0"]
+    for pair in (accent, spaces, numbers):
+        table = rows(label=[pair[0], pair[0], pair[1], pair[1]])
+        assert len(set(scan_series(table).read().labels.tolist())) == 1
+    kept = rows(label=["007", "007", "7.5", "7.5"])
+    assert scan_series(kept).read().labels.tolist() == ["007", "7.5"]
+
+
+LINES = 'id,t,note,x\n\na,0,"one\ntwo",1\n\n\na,1,"three, four",{}\nb,0,,2\n'
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("oops", r"line 7: 'x' holds 'oops'"),
+        ("inf", r"line 7 \(series 'a'\): 'x' is infinite"),
+        ("1,2", "line 7 has 5 cells, expected 4"),
+        ("\udce9", "line 7: the text is not UTF-8"),
+    ],
+)
+def test_blank_lines_and_line_breaks_in_cells_are_counted(cell, message, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(LINES.format(cell).encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError, match=rf"data.csv, {message}"):
+        read_series(path, channels="x")
+    path.write_text(LINES.format("3"))
+    assert read_series(path, channels="x").series.values[:, 0].tolist() == [1, 3, 2]
