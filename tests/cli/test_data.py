@@ -12,9 +12,9 @@ pytest.importorskip("pyarrow")
 import slts
 from slts.cli import data as commands_data
 from tests.cli.conftest import CLASSES, draw
-from tests.files.forms import csv_text, long_table
+from tests.tables.forms import csv_text, long_table
 
-COLUMNS = "columns: id=recording, time=t, label=speaker, channels=c1..c3"
+COLUMNS = "columns: id=recording, time=t, label=label, channels=c1..c3"
 
 
 @pytest.fixture
@@ -62,14 +62,15 @@ def test_large_data_give_the_same_model_and_scores(problem, tmp_path, run, monke
 
 def test_channels_are_matched_by_name(problem, model, tmp_path, run):
     X, y, ids = draw(30, 1)
-    shuffled = long_table(X, y, ids).select(["c3", "recording", "c1", "t", "speaker", "c2"])
+    shuffled = long_table(X, y, ids).select(["c3", "recording", "c1", "t", "label", "c2"])
     path = tmp_path / "data.csv"
     path.write_text(csv_text(shuffled))
     expected = run.json("evaluate", model, problem[".csv"][1])
     assert run.json("evaluate", model, path)["confusion"] == expected["confusion"]
-    path.write_text(csv_text(shuffled.rename_columns(["z", "recording", "x", "t", "speaker", "y"])))
+    path.write_text(csv_text(shuffled.rename_columns(["z", "recording", "x", "t", "label", "y"])))
     assert "no column 'c1'" in run.error("evaluate", model, path)
-    renamed = run.json("evaluate", model, path, "--channels", "x,y,z")
+    with pytest.warns(UserWarning, match="used in the given order"):
+        renamed = run.json("evaluate", model, path, "--channels", "x,y,z")
     assert renamed["confusion"] == expected["confusion"]
 
 
@@ -83,11 +84,11 @@ def test_the_label_column_need_not_be_named_again(command, tmp_path, run):
         table = table.append_column("fold", [np.repeat(np.arange(count) % 2, X.lengths)])
         path.write_text(csv_text(table))
     (train, test), model = paths, tmp_path / "m.slts"
-    columns = ("--label", "speaker", "--channels", "c1..c3")
+    columns = ("--label", "label", "--channels", "c1..c3")
     run.ok("fit", train, "--model", model, "--method", "slts", *columns)
     out = ["--out", tmp_path / "r.html"] if command == "report" else []
     messages = run.ok(command, model, test, *out)[1]
-    assert "label=speaker, channels=c1..c3, not used: fold" in messages
+    assert "label=label, channels=c1..c3, not used: fold" in messages
 
 
 def test_the_model_keeps_its_time_grid(problem, tmp_path, run):
@@ -210,7 +211,7 @@ def test_mistakes_get_a_message(problem, model, tmp_path, run):
         (["predict", model, narrow], "2 channels"),
         (["evaluate", model, narrow], "2 channels"),
         (["evaluate", model, test, "--channels", "c1,c2"], "--channels"),
-        (["evaluate", model, test, "--label", "speeker"], "'speaker'"),
+        (["evaluate", model, test, "--label", "lable"], "'label'"),
         (["evaluate", model, unlabelled], "--label"),
         (["certify", model, unlabelled], "--label"),
         (["evaluate", model, plain], "--label"),

@@ -71,6 +71,6 @@ def test_a_report_with_and_without_data(problem, model, tmp_path, run):
 def test_a_report_on_series_without_labels_says_so(problem, model, tmp_path, run):
     pd = pytest.importorskip("pandas")
     data = tmp_path / "unlabelled.csv"
-    pd.read_csv(problem[".csv"][1]).drop(columns="speaker").to_csv(data, index=False)
+    pd.read_csv(problem[".csv"][1]).drop(columns="label").to_csv(data, index=False)
     _, messages = run.ok("report", model, data, "--out", tmp_path / "r.html")
     assert f"{data} has no labels" in messages

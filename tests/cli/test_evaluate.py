@@ -77,7 +77,7 @@ def test_training_series_give_no_certificate(command, problem, model, run):
 
 
 def test_new_groups_are_evaluated_and_certified(tmp_path, run):
-    data, _ = write(tmp_path / "data.csv")
+    data, _ = write(tmp_path / "data.csv", grouped=False)
     new, people = write(tmp_path / "new.csv", seed=1, n_people=6)
     path = tmp_path / "m.slts"
     run.ok("fit", data, "--model", path, *FEW)

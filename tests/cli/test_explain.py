@@ -10,7 +10,7 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 
 from tests.cli.conftest import draw
-from tests.files.forms import csv_text, long_table
+from tests.tables.forms import csv_text, long_table
 
 
 @pytest.fixture(scope="module")

@@ -49,11 +49,11 @@ def write_file(path, n_series):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_series(problem, tmp_path):
-    """Readers of other formats are tested in `tests/files/test_batch_memory.py`."""
+    """Readers of other formats are tested in `tests/tables`."""
     peaks, model = [], tmp_path / "m.slts"
     fit = ["fit", problem[".csv"][0], "--model", model, "--method", "bbs", "--quiet"]
     assert main([*map(str, fit), "--param", "n_landmarks=9"]) == 0
-    for n_series in (2_000, 20_000):
+    for n_series in (5_000, 30_000):
         data = tmp_path / f"{n_series}.parquet"
         write_file(data, n_series)
         out = tmp_path / f"{n_series}.csv"
@@ -64,5 +64,5 @@ def test_memory_does_not_grow_with_the_number_of_series(problem, tmp_path):
         assert done.returncode == 0, done.stderr
         peaks.append(int(done.stdout.split()[-1]) / 1000)
         assert len(out.read_text().splitlines()) == n_series + 1
-    # The values of the larger file alone would take 24 MB, and more on their way through Arrow.
-    assert peaks[1] < peaks[0] + 20
+    # The values of the larger file alone would take 36 MB, and more on their way through Arrow.
+    assert peaks[1] < peaks[0] + 25

@@ -197,7 +197,7 @@ def test_bad_npz_files(arrays, message, tmp_path):
 def test_ts_files_name_the_line_and_have_no_columns(tmp_path):
     path = tmp_path / "data.ts"
     path.write_text("@classLabel true a b\n@data\n1,2:a\n1,x:b\n")
-    with pytest.raises(DataError, match=r"data.ts, line 4 \(series 1\): channel 0, step 1: 'x'"):
+    with pytest.raises(DataError, match=r"data.ts, line 4 \(series 1\): channel 0, step 1 is 'x'"):
         read_series(path)
     with pytest.raises(DataError, match=r"no named columns, so id \(--id\) cannot be used"):
         scan_series(path, id="id")

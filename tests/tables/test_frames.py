@@ -117,7 +117,7 @@ def test_a_missing_value_is_kept_or_located(make):
     assert as_series(make(data), id="who", time="when").n_missing.tolist() == [0, 1]
     filled = as_series(make(data), id="who", time="when", missing="interpolate")
     assert filled.n_missing.tolist() == [0, 0]
-    with pytest.raises(DataError, match=r"series 0 \(id 'b'\), step 0, channel 1 \('v'\) is NaN"):
+    with pytest.raises(DataError, match=r"b, step 0, channel 1 \('v'\) is NaN"):
         as_series(make(data), id="who", time="when", missing="error")
 
 
