@@ -273,3 +273,53 @@ def test_wrong_sample_weights_are_errors(kind, weights, message, two, alignments
     with pytest.raises(ValueError, match=message):
         kind().fit(X, y, sample_weight=weights)
     assert not alignments
+
+
+# -- names of series and parameters in errors
+
+
+@every_kind
+def test_a_fit_names_the_series_by_its_number_in_the_data(kind, two):
+    X, y, _, _ = two
+    if "normalize" not in kind().get_params() or "objective" not in kind().get_params():
+        pytest.skip("rows always have unit norm")
+    large = [x * (1e200 if k == 7 else 1.0) for k, x in enumerate(X)]
+    model = quick(kind).set_params(objective="cost", normalize=False, scale=None)
+    with pytest.raises(ValueError, match=r"series 7 of X"):
+        model.fit(large, y)
+
+
+def test_long_series_of_later_parts_keep_their_names(two):
+    X, y, _, _ = two
+    model = quick(slts.LocalSLTSClassifier).fit(X, y)
+    model.model_.coefs[0][:] = 1e308
+    long = [np.tile(x, (1, 40)) for x in X * 4]
+    with pytest.raises(slts.DataError, match=r"^recording 0 has a decision value that is not"):
+        model.predict(slts.as_series(long).named([f"recording {k}" for k in range(len(long))]))
+    with pytest.raises(slts.DataError, match=r"^series 0 of X has a decision value"):
+        model.predict(long)
+
+
+@over_landmarks
+def test_more_landmarks_than_a_sample_has_are_an_error(kind, two):
+    X, y, _, _ = two
+    with pytest.raises(ValueError, match=r"'n_landmarks'.* from 1 to 2, "):
+        quick(kind).set_params(landmarks=[0, 20], n_landmarks=3).fit(X, y)
+
+
+@pytest.mark.parametrize("side", [[500], np.ones(4, dtype=bool)])
+def test_splits_by_wrong_indices_name_the_parameter(side, two):
+    X, y, _, _ = two
+    with pytest.raises(ValueError, match=r"^The 'cv' parameter must be .*pairs of indices"):
+        slts.BBSClassifierCV(4, cv=[(np.arange(9), side)]).fit(X, y)
+
+
+def test_unknown_labels_of_another_type_are_wrong(two):
+    X, y, _, _ = two
+    codes = np.unique(y, return_inverse=True)[1]
+    model = slts.OneNNClassifier().fit(X, codes)
+    right = codes == model.predict(X)
+    assert model.score(X, codes) == right.mean()
+    assert model.score(X[:4], [f"L{k}" for k in range(4)]) == 0.0
+    with pytest.raises(slts.DataError, match="inconsistent lengths"):
+        model.score(X, codes[:-1])

@@ -20,7 +20,7 @@ def test_kept_series_have_the_names_and_classes_of_the_user(kind, landmarks, rec
     X, codes = recordings
     y = ["run" if c else "walk" for c in codes]
     chooses = "landmarks" in kind().get_params()
-    model = quick(kind, **{"landmarks": landmarks} if chooses else {}).fit(X, y)
+    model = quick(kind, **{"landmarks": landmarks, "n_landmarks": 4} if chooses else {}).fit(X, y)
     indices = model.origins_.indices
     assert len(indices) >= 4
     for index in indices.tolist():

@@ -70,7 +70,7 @@ def test_held_out_decisions_are_those_of_a_model_of_the_other_series(either):
     (decisions,) = either.held_out_decisions([SPLIT], pairs)
     assert decisions.shape == (2, 10, len(either.positives))
     for values, pair in zip(decisions, pairs, strict=True):
-        metrics, separators, _ = either.take(train).solve(**pair)
+        metrics, separators, _ = either.take(train, either.weights[train]).solve(**pair)
         for k, separator in enumerate(separators):
             K = either.values
             if metrics:

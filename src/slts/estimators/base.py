@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -43,6 +42,7 @@ from slts.features.linear_model import LinearModel
 from slts.features.neighbours import Neighbours
 from slts.features.origins import Origins
 from slts.series import SeriesBatch
+from slts.series.convert import check_one_per_series
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
 from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
@@ -153,7 +153,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, features).
         """
-        raise NotImplementedError
+        return np.asarray(self.transform(X))
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
@@ -299,15 +299,17 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Share of the series that are labelled correctly.
         """
         check_is_fitted(self)
-        if not isinstance(X, SeriesSource):
-            if y is None:
-                raise DataError("y is None: score needs the label of every series.")
-            unknown_labels(labels_as_given(y), self.classes_)
-            return float(super().score(X, y, sample_weight))
-        if y is not None:
-            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
-        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+        if y is None and not isinstance(X, SeriesSource):
+            raise DataError("y is None: score needs the label of every series.")
+        if y is None:
+            (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
+        else:
+            predicted, labels = self.predict(X), labels_as_given(y)
+        unknown_labels(labels, self.classes_)
+        check_one_per_series(len(predicted), labels, "y", "labels")
+        # Unknown labels may be of another type, and are wrong.
+        right = labels.astype(object) == predicted.astype(object)
+        return float(np.average(right, weights=sample_weight))
 
     def with_margins(self, held_out: HeldOutMargins) -> Self:
         """Return a copy with other margins of held-out series, for `slts.prediction_sets`."""
@@ -376,7 +378,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
-        """Check the parameters and forget the former fit; restore it if the new one fails."""
+        """Check the parameters, and restore the former fit if the new one fails."""
         check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
         require_device(self.device, type(self).__name__)

@@ -176,10 +176,6 @@ class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[mi
         K = feature_map.similarities(batch, self.metrics_, self._resources)
         return K.swapaxes(1, 2).reshape(len(batch), self.coef_.size)
 
-    def features(self, X: Any) -> FloatArray:
-        """Return `transform`."""
-        return self.transform(X)
-
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of `transform`.
 

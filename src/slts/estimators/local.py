@@ -187,10 +187,6 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
         parts = self.model_.by_landmark(batch, self._resources)
         return parts.reshape(len(parts), parts.shape[1] * parts.shape[2])
 
-    def features(self, X: Any) -> FloatArray:
-        """Return `transform`."""
-        return self.transform(X)
-
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of `transform`.
 

@@ -68,7 +68,7 @@ class NearestNeighbor(SeriesClassifier):
         """Keep the training series."""
         data = self._read(X, y, keeps_all=True)
         self.model_ = Neighbours.fit(
-            data.series, data.codes, settings, scale=self.scale, homogeneous=self.homogeneous
+            data.named_series, data.codes, settings, scale=self.scale, homogeneous=self.homogeneous
         )
         self.training_indices_ = data.indices
         self.origins_ = Origins.of(data.series, data.indices, data.codes)

@@ -67,8 +67,13 @@ def _apply_to_several(model: Any, series: SeriesBatch, method: Method) -> AnyArr
             )
             return np.concatenate(results)
     except DataError:
-        # It names a series by its position in a part: raise it again for all series.
-        return method(model, series)
+        if series.series_names is not None:
+            raise
+        # It names a series by its position in a part: raise it again for its name.
+        named = series.named([f"series {number} of X" for number in range(len(series))])
+        return np.concatenate(
+            [method(quiet, named[k : k + size]) for k in range(0, len(named), size)]
+        )
 
 
 def _with_threads(model: Any, n_jobs: int | None) -> Any:

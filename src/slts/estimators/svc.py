@@ -110,7 +110,7 @@ class SimilaritySVC(LinearClassifier):
         with self._fitting():
             settings = AlignmentSettings(self.objective, self.band, self.normalize)
             data = self._read(X, y, sample_weight, groups, keeps_all=True)
-            series = data.series.anonymous()
+            series = data.named_series
             row_map = RowMap.fit(
                 series, scale=self.scale, homogeneous=self.homogeneous, normalize=self.normalize
             )
@@ -132,7 +132,9 @@ class SimilaritySVC(LinearClassifier):
             )
             identities = np.tile(np.eye(landmarks.shape[-1]), (len(weights), 1, 1, 1, 1))
             self.model_ = LinearModel(
-                (replace(landmarks, weights=fit.coef),), (identities,), fit.intercept
+                (replace(landmarks, landmarks=series.anonymous(), weights=fit.coef),),
+                (identities,),
+                fit.intercept,
             )
             self.landmark_indices_, self.C_ = data.indices, fit.C
             self.origins_ = Origins.of(data.series, data.indices, data.codes)

@@ -8,8 +8,6 @@ progress.py     progress bars, and lines of progress for logs
 This package is independent of alignments: work is a callable, and its size is a number.
 """
 
-from typing import TypeAlias
-
 from slts.execution.dask_runner import DaskRunner, dask_client, running_client
 from slts.execution.memory import memory_limit, release_memory, usable_memory
 from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
@@ -26,7 +24,6 @@ from slts.execution.threads import (
     use_fit_threads,
 )
 
-TaskRunner: TypeAlias = ThreadRunner | DaskRunner
 """Runs pure tasks on parts: `map` gives their results in order."""
 
 __all__ = [
@@ -34,7 +31,6 @@ __all__ = [
     "Block",
     "DaskRunner",
     "Progress",
-    "TaskRunner",
     "ThreadRunner",
     "check_stopped",
     "dask_client",

@@ -50,14 +50,13 @@ class Neighbours(PlainState):
         scale: str | None,
         homogeneous: bool | str,
     ) -> Neighbours:
-        """Keep training series as rows."""
-        series = series.anonymous()
+        """Keep training series as rows, without their names."""
         row_map = RowMap.fit(
             series, scale=scale, homogeneous=homogeneous, normalize=settings.normalize
         )
         rows = row_map(series)
         settings.check_rows(rows)
-        return cls(row_map, settings, rows, codes)
+        return cls(row_map, settings, rows.anonymous(), codes)
 
     def decide(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
         """Return decision values from the nearest series of each class."""

@@ -352,7 +352,7 @@ def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
     counts = np.add.reduceat(~np.isnan(batch.values), cuts, axis=0, dtype=np.int64)
     with np.errstate(invalid="ignore"):
         values = np.add.reduceat(zero_missing(batch.values), cuts, axis=0) / counts
-    return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, batch.channel_names)
+    return batch.with_steps(np.ascontiguousarray(values), offsets)
 
 
 def mean_shares(series: SeriesBatch, max_length: int | None) -> tuple[IntArray, FloatArray]:

@@ -158,6 +158,10 @@ class SeriesBatch:
             values, self.offsets, channel_names, self._series_names, self.times
         )
 
+    def with_steps(self, values: FloatArray, offsets: IntArray) -> SeriesBatch:
+        """Return series of the same names with other steps, without checks and times."""
+        return self.from_checked(values, offsets, self.channel_names, self._series_names)
+
     def named(self, ids: Sequence[object] | AnyArray) -> SeriesBatch:
         """Return the same series with names.
 

@@ -136,21 +136,22 @@ def _splits_of_indices(cv: Any, data: TrainingSet, name: str) -> list[Split]:
             f"{cv!r} instead: use an int, a hold-out fraction, or a splitter such as "
             f"StratifiedKFold."
         )
-    try:
-        splits = list(check_cv(cv).split(np.zeros((data.n_series, 1))))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"The '{name}' parameter must be an int, a hold-out fraction, a splitter, or pairs of "
-            f"indices (train, test). Got {cv!r} instead: {error}."
-        ) from error
     # The first of equal series counts.
     is_first = np.zeros(data.n_series, dtype=bool)
     is_first[data.indices] = True
 
-    def places(side: IntArray) -> IntArray:
-        return np.unique(data.positions[side[is_first[side]]])  # type: ignore[index]
+    def places(side: Any) -> IntArray:
+        rows = np.arange(data.n_series)[np.asarray(side)]
+        return np.unique(data.positions[rows[is_first[rows]]])  # type: ignore[index]
 
-    return [(places(np.asarray(train)), places(np.asarray(test))) for train, test in splits]
+    try:
+        splits = list(check_cv(cv).split(np.zeros((data.n_series, 1))))
+        return [(places(train), places(test)) for train, test in splits]
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"The '{name}' parameter must be an int, a hold-out fraction, a splitter, or pairs of "
+            f"indices (train, test). Got {cv!r} instead: {error}."
+        ) from error
 
 
 # ---- search

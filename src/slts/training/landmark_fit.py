@@ -31,7 +31,12 @@ from slts.solvers import (
     solve_separator_path,
 )
 from slts.training.held_out import SearchResult, Split, make_splits, search
-from slts.training.landmarks import landmark_positions, resolve_count, warn_about_missing_classes
+from slts.training.landmarks import (
+    landmark_count,
+    landmark_positions,
+    resolve_count,
+    warn_about_missing_classes,
+)
 from slts.training.options import LandmarkOptions
 from slts.training.training_set import TrainingSet
 
@@ -74,11 +79,12 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     weights = data.loss_weights(options.class_weight)
     # Alignments take longest: an error about cv comes first.
     tuning = data.first(_MOST_TUNING)
-    splits = make_splits(options.cv, data.take(tuning), options.cv_name)
-    rows = row_map(data.series, options.n_jobs)
+    tuned = data if len(tuning) == len(data) else data.take(tuning)
+    splits = make_splits(options.cv, tuned, options.cv_name)
+    rows = row_map(data.named_series, options.n_jobs)
     if not row_map.normalize:
         options.settings.check_rows(rows)
-    positions = landmark_positions(data, rows, min(counts[-1], len(data)), options)
+    positions = landmark_positions(data, rows, counts[-1], options)
 
     with options.bar("Aligning with landmarks") as progress:
         aligner = Aligner(rows[positions], options.settings, options.device, options.n_jobs)
@@ -89,9 +95,10 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
         options.regularizer, options.n_jobs,
     )  # fmt: skip
 
-    # Without a copy of all alignments, which are large.
-    some = alignments if len(tuning) == len(data) else alignments.take(tuning)
-    chosen, result = _choose_parameters(data.take(tuning), some, splits, counts, options)
+    some = alignments
+    if tuned is not data:
+        some = alignments.take(tuning, tuned.loss_weights(options.class_weight))
+    chosen, result = _choose_parameters(tuned, some, splits, counts, options)
     alignments = alignments.first_landmarks(int(chosen.pop("n_landmarks")))
     positions = positions[: alignments.n_landmarks]
     with options.bar("Learning metrics and separators") as progress:
@@ -121,17 +128,13 @@ def _landmark_counts(data: TrainingSet, options: LandmarkOptions) -> list[int]:
     """Return the numbers of landmarks to try, ascending."""
     several = isinstance(options.n_landmarks, Sequence | np.ndarray)
     wanted = options.n_landmarks if several else [options.n_landmarks]
-    most = data.n_distinct
     if not isinstance(options.landmarks, str):
+        # The first of those that are named.
         most = len(options.landmarks)
-        wanted = wanted if several else [most]
-    elif options.n_landmarks is None:
-        wanted = [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * data.n_distinct)))]
-    counts = set()
-    for n in wanted:
-        is_fraction = isinstance(n, float | np.floating)
-        counts.add(min(resolve_count(n, data.n_distinct if is_fraction else data.n_series), most))
-    return sorted(counts)
+        return sorted({most if n is None else resolve_count(n, most) for n in wanted})
+    if options.n_landmarks is None:
+        return [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * data.n_distinct)))]
+    return sorted({landmark_count(data, n) for n in wanted})
 
 
 def _that_fit(
@@ -148,15 +151,18 @@ def _that_fit(
     most = int(_ALIGNMENT_SHARE * limit / (item * n_numbers))
     if most >= len(data):
         return data
-    if most < _FEWEST:
+    rows = data.first(most)
+    fewest = max(_FEWEST, n_landmarks)
+    if most < fewest or len(rows) > 2 * most:
+        fewest = max(fewest, len(rows) if most >= fewest else 0)
         # A little more, because it is rounded.
-        needed = 1.06 * _FEWEST * item * n_numbers / _ALIGNMENT_SHARE
+        needed = 1.06 * fewest * item * n_numbers / _ALIGNMENT_SHARE
         raise ValueError(
             f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
-            f"Learning from {_FEWEST} series needs {format_bytes(needed)}. Raise it, or lower "
+            f"Learning from {fewest} series needs {format_bytes(needed)}. Raise it, or lower "
             f"n_landmarks."
         )
-    return data.take(data.first(most))
+    return data.take(rows)
 
 
 def _choose_parameters(
@@ -256,11 +262,9 @@ class Alignments:
             self, values=self.values[:, :count], landmark_codes=self.landmark_codes[:count]
         )
 
-    def take(self, rows: IntArray) -> Alignments:
-        """Return the same data with some of the series only."""
-        return replace(
-            self, values=self.values[rows], codes=self.codes[rows], weights=self.weights[rows]
-        )
+    def take(self, rows: IntArray, weights: FloatArray) -> Alignments:
+        """Return the same data with some of the series only, and their weights."""
+        return replace(self, values=self.values[rows], codes=self.codes[rows], weights=weights)
 
     def solve(
         self, gamma: float, lam: float, progress: Progress = silent

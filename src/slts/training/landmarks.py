@@ -168,6 +168,12 @@ def _choose(aligner: Aligner, count: int, method: str, seed: int, progress: Prog
 # ---- landmarks of a fit
 
 
+def landmark_count(data: TrainingSet, n: int | float) -> int:
+    """Return a number of landmarks; a fraction is one of the distinct series."""
+    is_fraction = isinstance(n, float | np.floating)
+    return min(resolve_count(n, data.n_distinct if is_fraction else data.n_series), data.n_distinct)
+
+
 def landmark_positions(
     data: TrainingSet, rows: SeriesBatch, count: int, options: LandmarkOptions
 ) -> IntArray:

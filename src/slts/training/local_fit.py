@@ -14,6 +14,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import array_module
+from slts.errors import DataError
 from slts.execution import ThreadRunner, map_threads, memory_limit, release_memory
 from slts.features.aligned_products import AlignedProducts
 from slts.features.feature_map import Resources
@@ -28,7 +29,7 @@ from slts.solvers.arrays import gram
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
 from slts.training.held_out import HeldOutDecisions
-from slts.training.landmarks import resolve_count, warn_about_missing_classes
+from slts.training.landmarks import landmark_count, warn_about_missing_classes
 from slts.training.options import LocalOptions
 from slts.training.scans import pieces, scan_runner
 from slts.training.training_set import TrainingSet, one_vs_rest
@@ -79,10 +80,10 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     anchors = data.evenly(_most_anchors(maps, options), order)
     tuning = data.evenly(min(_TUNING, len(anchors)), order)
     rows = np.searchsorted(anchors, tuning)
-    blocks = []
+    blocks, series = [], data.named_series[anchors]
     with options.bar("Aligning and counting") as progress:
         for k, feature_map in enumerate(maps):
-            blocks.append(FeatureBlock.of(feature_map, data.series[anchors], options.resources))
+            blocks.append(FeatureBlock.of(feature_map, series, options.resources))
             progress(k + 1, len(maps))
 
     targets = one_vs_rest(data.codes[tuning], len(data.classes))
@@ -112,8 +113,13 @@ def _draw_landmarks(data: TrainingSet, options: LocalOptions) -> IntArray:
     if n is None:
         most = max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // len(data.classes)))
         n = int(np.minimum(np.bincount(data.codes), most).sum())
-    is_fraction = isinstance(n, float | np.floating)
-    positions = data.evenly(resolve_count(n, len(data) if is_fraction else data.n_series))
+    count = landmark_count(data, n)
+    if count > len(data):
+        raise ValueError(
+            f"The 'n_landmarks' parameter of {options.owner} asks for {count} landmarks, but the "
+            f"sample of the scan has {len(data)} series: use fewer, or raise memory_limit."
+        )
+    positions = data.evenly(count)
     warn_about_missing_classes(data.classes, data.codes[positions])
     return positions
 
@@ -432,7 +438,10 @@ def _sum_scan(scan: SeriesSource, sums: _Sums, options: LocalOptions) -> NormalE
 def _sum_part(part: Part, sums: _Sums, _: None) -> NormalEquations:
     equations = sums.start()
     for piece in pieces(part, labels=True, batch_size=sums.batch_size):
-        codes = np.searchsorted(sums.classes, cast(AnyArray, piece.labels))
+        labels = cast(AnyArray, piece.labels)
+        codes = np.searchsorted(sums.classes, labels)
+        if not np.isin(labels, sums.classes).all():
+            raise DataError(f"{part.name} has other labels than when it was first read.")
         sums.add(equations, sums.coordinates(piece.series), codes)
     return equations
 

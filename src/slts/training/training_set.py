@@ -97,6 +97,14 @@ class TrainingSet:
             digests=smallest_digests(digests[used]), positions=positions,
         )  # fmt: skip
 
+    @property
+    def named_series(self) -> SeriesBatch:
+        """The series, for messages: those without identifiers have their numbers in the data."""
+        if self.series.series_names is not None:
+            return self.series
+        of = "" if self.positions is None else " of X"
+        return self.series.named([f"series {index}{of}" for index in self.indices.tolist()])
+
     def __len__(self) -> int:
         """Return the number of distinct series."""
         return len(self.codes)
