@@ -21,29 +21,16 @@ from slts.solvers.hinge import (
     ROUGH_TOL,
     Certified,
     HingeRows,
-    HingeTerm,
     Multipliers,
     Solution,
     check_positive,
     minimise_over_working_sets,
     saturated_point,
 )
-from slts.solvers.vertex import (
-    read_sides,
-    smallest_separator,
-    solve_active,
-    solve_multipliers,
-    solve_undecided,
-)
+from slts.solvers.vertex import L1Ball, minimise_to_vertex
 
-# Mean loss below which all margins can be one.
-_SEPARATED = 1e-8
-# Tolerances of the interior solutions, relative to that of the vertex, until one shows the vertex.
-_INTERIOR_TOLS = (1e2, 1.0, 1e-1, 1e-2, 1e-3)
 # An optimum whose gap and norm leave this much is one in a larger ball too.
 _INHERIT_TOL = 1e-8
-# The gap of the right vertex is rounding, far below the tolerance.
-_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -60,30 +47,6 @@ class SeparatorSolution(Solution):
 
     coef: FloatArray
     vertex: bool
-
-
-@dataclass(frozen=True)
-class L1Ball(HingeTerm):
-    """Zero where ``||a||_1 <= radius``; every point passed here is inside."""
-
-    radius: float
-    # The mean loss may be zero.
-    floor = 1e-2
-
-    def value(self, coef: FloatArray) -> float:
-        """Return zero."""
-        return 0.0
-
-    def bound(self, multipliers: Multipliers) -> float:
-        """Return the lower bound that the multipliers prove."""
-        return multipliers.total - self.radius * float(np.max(np.abs(multipliers.gradient)))
-
-    def minimiser(self, gradient: FloatArray) -> FloatArray:
-        """Return all weight on the landmark of steepest gradient."""
-        coef = np.zeros(len(gradient))
-        best = int(np.argmax(np.abs(gradient)))
-        coef[best] = self.radius * np.sign(gradient[best])
-        return coef
 
 
 def solve_separator(
@@ -191,50 +154,3 @@ def _approximate(
     return Certified(
         system.coef, system.loss, Multipliers(*system.certificate), n_iter, vertex=False
     )
-
-
-def minimise_to_vertex(
-    rows: HingeRows, start: FloatArray | None, *, ball: L1Ball, tol: float, max_iter: int
-) -> Certified:
-    """Take interior-point steps to finer and finer tolerances until they show the vertex."""
-    system = L1BallSystem(rows.signed, rows.weights, ball.radius)
-    vertex, n_iter = None, 0
-    for fineness in _INTERIOR_TOLS:
-        n_iter += system.minimise(tol=fineness * tol, max_iter=max_iter, floor=ball.floor)
-        interior = Certified(
-            system.coef, system.loss, Multipliers(*system.certificate), n_iter, vertex=False
-        )
-        if interior.loss <= _SEPARATED:
-            coef = smallest_separator(rows, interior.coef)
-            if coef is not None and np.sum(np.abs(coef)) <= ball.radius:
-                point = _certify(rows, ball, coef, np.zeros(rows.n_rows), interior)
-                if ball.closes(point, tol):
-                    return point
-        sides = read_sides(rows, ball.radius, system)
-        coef = solve_active(rows, ball.radius, sides.active)
-        if coef is None:
-            continue
-        point = _certify(rows, ball, coef, solve_multipliers(rows, sides, coef), interior)
-        if ball.closes(point, tol):
-            vertex = point
-        if ball.closes(point, _ROUNDING * tol):
-            break
-    if vertex is not None:
-        return vertex._replace(n_iter=n_iter)
-    slack = 0.5 * tol * max(interior.loss, ball.floor)
-    target = ball.bound(interior.multipliers) + slack
-    solved = solve_undecided(rows, ball.radius, sides, target)
-    if solved is not None:
-        point = _certify(rows, ball, *solved, interior)
-        if ball.closes(point, tol) or point.loss <= interior.loss:
-            return point
-    return interior
-
-
-def _certify(
-    rows: HingeRows, ball: L1Ball, coef: FloatArray, dual: FloatArray, interior: Certified
-) -> Certified:
-    """Return a vertex with the better of its bound and that of the interior solution."""
-    bounds = Multipliers(float(dual.sum()), rows.combine(dual)), interior.multipliers
-    loss = rows.loss(rows.margins(coef))
-    return Certified(coef, loss, max(bounds, key=ball.bound), interior.n_iter)
