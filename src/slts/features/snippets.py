@@ -52,7 +52,7 @@ _PARTS = 8
 # Functions of the features that are worth sending them to a GPU.
 _MANY_FUNCTIONS = 200
 # Distances that are held at once.
-_DISTANCES = 2**22
+_DISTANCES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
