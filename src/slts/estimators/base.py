@@ -351,9 +351,12 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _resources(self) -> Resources:
         return Resources(self.device, self.n_jobs)
 
-    def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
+    def _calibrate_on(
+        self, held_out: HeldOutDecisions | None, validation: Validation | None
+    ) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
         self.probability_scale_ = self.held_out_margins_ = None
+        self.validation_ = validation
         if held_out is not None:
             self.probability_scale_ = fit_scale(*held_out)
             decisions, codes, weights = held_out

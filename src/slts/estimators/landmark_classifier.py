@@ -129,10 +129,10 @@ class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[mi
             "scale": self.scale or "none",
             **fit.chosen,
         }
-        self._calibrate_on(None if fit.search is None else fit.search.held_out)
-        self.validation_ = None
-        if fit.search is not None:
-            self.validation_ = fit.search.validation
+        if fit.search is None:
+            self._calibrate_on(None, None)
+        else:
+            self._calibrate_on(fit.search.held_out, fit.search.validation)
             self._keep_search(fit.search)
 
     @property

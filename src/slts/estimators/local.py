@@ -151,8 +151,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
             fit = fit_local(self._read(X, y, sample_weight), options)
             self.model_, self.landmark_indices_ = fit.model, fit.landmark_indices
             self.bank_names_, self.origins_ = fit.bank_names, fit.origins
-            self._calibrate_on(fit.held_out)
-            self.validation_ = fit.validation
+            self._calibrate_on(fit.held_out, fit.validation)
             self.reports_ = (fit.report,)
         return self
 

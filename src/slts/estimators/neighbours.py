@@ -79,14 +79,14 @@ class NearestNeighbor(SeriesClassifier):
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
-        held_out = self.validation_ = None
+        held_out = validation = None
         if self.calibration_size is not None:
             with self._progress("Aligning") as progress:
-                held_out, self.validation_ = left_out_decisions(
+                held_out, validation = left_out_decisions(
                     self.model_, int(self.calibration_size), self._resources
                 )
                 progress(1, 1)
-        self._calibrate_on(held_out)
+        self._calibrate_on(held_out, validation)
         if self._calibrates and held_out is None:
             # Every class has one series only.
             self.probability_scale_ = np.ones(len(self.classes_))

@@ -138,8 +138,7 @@ class SimilaritySVC(LinearClassifier):
             )
             self.landmark_indices_, self.C_ = data.indices, fit.C
             self.origins_ = Origins.of(data.series, data.indices, data.codes)
-            self._calibrate_on(fit.held_out)
-            self.validation_ = fit.validation
+            self._calibrate_on(fit.held_out, fit.validation)
         return self
 
     def features(self, X: Any) -> FloatArray:
