@@ -9,7 +9,6 @@ at most the operator norm of M.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, hstack
 
 from slts._typing import FloatArray
-from slts.guarantees.bounds import check_probability, loss_range
+from slts.guarantees.bounds import check_probability
 
 # The paper's theorem requires delta strictly below gamma epsilon/4.
 _BELOW = 0.99
@@ -46,24 +45,6 @@ class Goodness:
     tau: float
     weights: FloatArray
     tau_attained: float
-
-
-@dataclass(frozen=True)
-class GoodnessProfile:
-    """Epsilon over a grid of gamma (rows) and tau (columns).
-
-    Attributes
-    ----------
-    gammas, taus
-        The grid.
-    epsilon, tau_attained
-        Shape (gammas, taus); see `Goodness`.
-    """
-
-    gammas: FloatArray
-    taus: FloatArray
-    epsilon: FloatArray
-    tau_attained: FloatArray
 
 
 class LandmarksNeeded(NamedTuple):
@@ -119,70 +100,6 @@ def goodness(
         weights = _best_weights(margins, min(1.0, 1.0 / (tau * n)))
     epsilon = float(np.maximum(0.0, 1.0 - margins @ weights).mean())
     return Goodness(epsilon, gamma, tau, weights, 1.0 / (n * float(weights.max())))
-
-
-def goodness_profile(
-    K: npt.ArrayLike,
-    y: npt.ArrayLike,
-    landmark_y: npt.ArrayLike,
-    *,
-    gammas: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0),
-    taus: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 1.0),
-) -> GoodnessProfile:
-    """Goodness over a grid of margins and masses.
-
-    Parameters
-    ----------
-    K, y, landmark_y
-        As for `goodness`.
-    gammas, taus
-        The grid.
-    """
-    cells = [[goodness(K, y, landmark_y, gamma, tau) for tau in taus] for gamma in gammas]
-    return GoodnessProfile(
-        np.asarray(gammas, dtype=np.float64),
-        np.asarray(taus, dtype=np.float64),
-        np.array([[cell.epsilon for cell in row] for row in cells]),
-        np.array([[cell.tau_attained for cell in row] for row in cells]),
-    )
-
-
-def goodness_bound(
-    epsilon: float, m: int, n: int, gamma: float, delta: float, *, largest: float = 1.0
-) -> float:
-    """Upper confidence bound on the population's epsilon at tau = 1.
-
-    Parameters
-    ----------
-    epsilon
-        `goodness` at tau = 1 on m series and n landmarks, all independent of each other and of the
-        similarity.
-    m, n, gamma
-        Number of series, number of landmarks, margin.
-    delta
-        Probability of failure.
-    largest
-        Upper bound on abs(K).
-    """
-    check_probability("delta", delta)
-    spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
-    return epsilon + math.sqrt(0.5 * math.log(1.0 / delta) * spread)
-
-
-def population_goodness(risk: float, radius: float, n: int, delta: float) -> float:
-    """Bound epsilon at tau = 1 of K_M over the population, from the risk of M with n landmarks.
-
-    Parameters
-    ----------
-    risk
-        True hinge risk of M with the n landmarks it was learned with, or a bound on it.
-    radius
-        Bound on ||M||_F/gamma fixed before the landmarks were drawn, such as `margin_radius`.
-    n, delta
-        Number of landmarks, probability of failure.
-    """
-    check_probability("delta", delta)
-    return risk + radius * (1.0 + math.sqrt(2.0 * math.log(1.0 / delta))) / math.sqrt(n)
 
 
 def landmarks_needed(
