@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix, eye, hstack
 
 from slts._typing import FloatArray
 from slts.guarantees.bounds import check_probability
+from slts.solvers.hinge import check_positive
 
 # The paper's theorem requires delta strictly below gamma epsilon/4.
 _BELOW = 0.99
@@ -91,12 +92,12 @@ def goodness(
     0.0
     """
     K, y, landmark_y = _check_arrays(K, y, landmark_y)
-    _check_positive("gamma", gamma)
+    check_positive("gamma", gamma)
     _check_tau(tau)
     n = K.shape[1]
     margins = y[:, np.newaxis] * K * landmark_y / gamma
     weights = np.full(n, 1.0 / n)
-    if tau < 1.0 and n > 1:
+    if tau < 1.0:
         weights = _best_weights(margins, min(1.0, 1.0 / (tau * n)))
     epsilon = float(np.maximum(0.0, 1.0 - margins @ weights).mean())
     return Goodness(epsilon, gamma, tau, weights, 1.0 / (n * float(weights.max())))
@@ -125,8 +126,8 @@ def landmarks_needed(
     48
     """
     check_probability("delta", delta)
-    _check_positive("epsilon", epsilon)
-    _check_positive("gamma", gamma)
+    check_positive("epsilon", epsilon)
+    check_positive("gamma", gamma)
     _check_tau(tau)
     margin = gamma * epsilon
     paper_delta = min(delta, _BELOW * margin / 4.0)
@@ -179,11 +180,6 @@ def _check_arrays(
     if not (np.isin(rows, (-1, 1)).all() and np.isin(columns, (-1, 1)).all()):
         raise ValueError("y and landmark_y must be +1 or -1: one class against the rest.")
     return similarities, rows, columns
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
-        raise ValueError(f"The '{name}' parameter must be positive and finite. Got {value!r}.")
 
 
 def _check_tau(tau: float) -> None:
