@@ -64,18 +64,29 @@ _RISKS = (
 )
 
 
+def norm_bound(
+    risk: float, radius: float, m: int, delta: float, *, mean_square: float = 1.0
+) -> float:
+    """Bound on the hinge risk that holds for all M with ||M||_F/gamma <= `radius` at once.
+
+    `mean_square` is an upper bound on the mean of ||Z_i||_F^2.
+    """
+    deviation = math.sqrt(math.log(1.0 / delta) / (2.0 * m))
+    mean = 2.0 * radius * math.sqrt(mean_square / m)
+    return risk + mean + bounds.loss_range(radius) * deviation
+
+
 def metric_norm_bound(
-    risk: float, norm: float, mean_square: float, m: int, gamma: float, lam: float, delta: float
+    risk: float, norm: float, mean_square: float, m: int, largest: float, delta: float
 ) -> float:
     """Norm bound with the smallest radius of a grid that ||M||_F/gamma = `norm` allows.
 
-    `mean_square` is the mean of ||Z_i||_F^2.
+    `largest` is the largest radius, `mean_square` the mean of ||Z_i||_F^2.
     """
-    radii = bounds.margin_radius(gamma, lam) * 2.0 ** (-0.5 * np.arange(_N_RADII))
+    radii = largest * 2.0 ** (-0.5 * np.arange(_N_RADII))
     radius = float(radii[radii * (1 + _TOLERANCE) >= norm][-1])
     square = float(bounds.kl_inverse(mean_square, math.log(2.0 / delta) / m))
-    deviation = math.sqrt(math.log(2.0 * _N_RADII / delta) / (2.0 * m))
-    return risk + 2.0 * radius * math.sqrt(square / m) + bounds.loss_range(radius) * deviation
+    return norm_bound(risk, radius, m, delta / (2.0 * _N_RADII), mean_square=square)
 
 
 def pac_bayes_bound(cosines: Values, delta: float, *, choices: float = 0.0) -> float:
@@ -215,15 +226,17 @@ def metric_bounds(train: LabelledSeries, n_landmarks: int, strength: float) -> d
         T = slts.aligned_products(train.batch[rest[begin : begin + _BLOCK]], model.landmarks_)
         Z = np.einsum("cj,ijde->cide", landmark_signs / n_landmarks, T, optimize=True)
         squares += np.sum(Z**2, axis=(1, 2, 3)) / len(rest)
-    risks = list(certificate.headline.details["risk_by_class"].values())
+    risks = list(certificate["stability"].details["risk_by_class"].values())
     norms, share = np.linalg.norm(model.metrics_, axis=(1, 2)), DELTA / len(squares)
+    m, radius = len(rest), bounds.margin_radius(1.0, strength)
     sized = [
-        metric_norm_bound(risk, norm, min(square, 1.0), len(rest), 1.0, strength, share)
+        metric_norm_bound(risk, norm, min(square, 1.0), m, radius, share)
         for risk, norm, square in zip(risks, norms, squares, strict=True)
     ]
     return {
         "mean loss": float(np.mean(risks)),
         "norm of M": float(np.mean(sized)),
+        "norm": float(np.mean([norm_bound(risk, radius, m, share) for risk in risks])),
         **{bound.name: bound.details["mean"] for bound in certificate.bounds},
     }
 

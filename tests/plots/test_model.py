@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import slts
-from slts.guarantees import goodness_profile
 from slts.plots import (
     plot_accuracy_by_landmarks,
     plot_contributions,
-    plot_goodness,
     plot_landmark_weights,
     plot_metric,
 )
@@ -142,13 +140,3 @@ def test_accuracy_has_a_line_per_method_and_shaded_intervals():
     # Fractions in, percent on the axis.
     assert ax.yaxis.get_major_formatter()(0.5).startswith("50")
     assert ax.yaxis.get_major_formatter()(0.5).endswith("%")
-
-
-def test_goodness_has_a_line_per_share_of_landmarks(rng):
-    labels = np.where(np.arange(30) % 2, 1, -1)
-    K = np.outer(labels, labels[:8]) * 0.5 + 0.2 * rng.normal(size=(30, 8))
-    profile = goodness_profile(K, labels, labels[:8], gammas=[0.1, 1.0], taus=[0.5, 1.0])
-    # The last line marks epsilon 1.
-    lines = plot_goodness(profile).lines[:-1]
-    np.testing.assert_array_equal([line.get_ydata() for line in lines], profile.epsilon.T)
-    assert [line.get_label() for line in lines] == ["50%", "100%"]

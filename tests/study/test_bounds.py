@@ -6,10 +6,39 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slts.guarantees.bounds import kl_inverse, margin_radius
-from slts.solvers import solve_separator
+import slts
+from slts.guarantees.bounds import kl_inverse, margin_radius, stability_bound
+from slts.solvers import solve_metric, solve_separator
 from study import bounds
 from tests.study import synthetic
+
+
+@pytest.fixture
+def population(rng):
+    """Unit vectors in the plane and noisy labels, 400 of them equally likely."""
+    angle = rng.uniform(0, np.pi, size=400)
+    labels = np.where((angle < 1.3) ^ (rng.uniform(size=400) < 0.1), 1.0, -1.0)
+    return np.column_stack([np.cos(angle), np.sin(angle)]), labels
+
+
+@pytest.mark.parametrize(
+    ("gamma", "lam", "small", "large"),
+    [(0.01, 0.1, 49, 9.0), (0.1, 0.1, 5.0, 0.91), (1.0, 0.1, 0.57, 0.11), (1.0, 10, 0.015, 0.003)],
+)
+def test_penalties_of_the_norm_bound_have_the_published_size(gamma, lam, small, large):
+    """For 216 and 6500 series."""
+    radius = margin_radius(gamma, lam)
+    penalties = [bounds.norm_bound(0, radius, m, 0.05) for m in (216, 6500)]
+    assert penalties == pytest.approx([small, large], rel=0.15)
+
+
+@pytest.mark.parametrize("delta", [0.6, 0.05, 1e-4])
+@pytest.mark.parametrize("m", [10, 270, 100_000])
+def test_the_norm_bound_never_exceeds_that_of_stability(m, delta):
+    for strength in np.geomspace(1e-9, 1e3, 49):
+        norm = bounds.norm_bound(0.1, margin_radius(1.0, strength), m, delta)
+        stability = stability_bound(0.1, m, 1.0, strength, delta, excluded=0, gap=0.0)
+        assert norm <= stability * (1 + 1e-12)
 
 
 def test_metric_norm_bound_by_hand():
@@ -19,7 +48,7 @@ def test_metric_norm_bound_by_hand():
     z2 = float(kl_inverse(square, math.log(2 / delta) / m))
     expected = risk + 2 * radius * math.sqrt(z2 / m)
     expected += min(1 + radius, 2 * radius) * math.sqrt(math.log(40 / delta) / (2 * m))
-    value = bounds.metric_norm_bound(risk, norm, square, m, gamma, lam, delta)
+    value = bounds.metric_norm_bound(risk, norm, square, m, p, delta)
     assert value == pytest.approx(expected, rel=1e-6)
 
 
@@ -85,10 +114,9 @@ def test_weights_that_are_no_vertex_are_not_rebuilt(rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.1, 1.0])
-def test_bounds_on_a_separator_fail_in_at_most_a_share_delta_of_the_draws(gamma, rng):
-    angle, m, delta, draws = rng.uniform(0, np.pi, size=400), 40, 0.1, 100
-    labels = np.where((angle < 1.3) ^ (rng.uniform(size=400) < 0.1), 1.0, -1.0)
-    K = np.column_stack([np.cos(angle[:, np.newaxis] - angle[:6]), rng.uniform(-1, 1, (400, 4))])
+def test_bounds_on_a_separator_fail_in_at_most_a_share_delta_of_the_draws(population, gamma, rng):
+    (vectors, labels), m, delta, draws = population, 40, 0.1, 100
+    K = np.column_stack([vectors @ vectors[:6].T, rng.uniform(-1, 1, (400, 4))])
     failures = {"compression": 0, "PAC-Bayes": 0}
     for _ in range(draws):
         drawn = rng.choice(400, size=m)
@@ -102,6 +130,56 @@ def test_bounds_on_a_separator_fail_in_at_most_a_share_delta_of_the_draws(gamma,
         choices = bounds.log_choices(10, len(used))
         value = bounds.pac_bayes_bound(cosines[drawn], delta, choices=choices)
         failures["PAC-Bayes"] += value < np.mean(scores <= 0)
+    assert max(failures.values()) <= delta * draws, failures
+
+
+def mean_features(vectors, landmarks, signs):
+    """Z of one-step series, x (mean of l'b)', as rows."""
+    return np.einsum("id,e->ide", vectors, signs @ landmarks / len(landmarks))
+
+
+def hinge(metric, Z, labels, gamma):
+    return np.maximum(0.0, 1.0 - labels * np.tensordot(Z, metric, axes=2) / gamma)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", [0.02, 0.6])
+def test_bounds_on_a_metric_fail_in_at_most_a_share_delta_of_the_draws(population, strength, rng):
+    """The metric is learned from all draws, 8 landmarks included. The others bound its risk."""
+    (vectors, labels), gamma, delta, draws = population, 0.5, 0.1, 100
+    lam, failures = strength / gamma**2, {"norm": 0, "norm of M": 0}
+    radius = margin_radius(gamma, lam)
+    for _ in range(draws):
+        drawn = rng.integers(400, size=40)
+        landmarks, rest = np.split(drawn, [8])
+        Z = mean_features(vectors, vectors[landmarks], labels[landmarks])
+        M = solve_metric(Z[drawn], labels[drawn], gamma=gamma, lam=lam).metric
+        losses, square = hinge(M, Z, labels, gamma), np.sum(Z[rest] ** 2, axis=(1, 2)).mean()
+        risk, norm = losses[rest].mean(), np.linalg.norm(M) / gamma
+        failures["norm"] += bounds.norm_bound(risk, radius, 32, delta) < losses.mean()
+        value = bounds.metric_norm_bound(risk, norm, square, 32, radius, delta)
+        failures["norm of M"] += value < losses.mean()
+    assert max(failures.values()) <= delta * draws, failures
+
+
+@pytest.mark.slow
+def test_goodness_over_the_population(population, rng):
+    """The bounds that docs/bounds.md states, for a fixed similarity and for learned metrics."""
+    (vectors, labels), gamma, delta, draws, m, n = population, 0.5, 0.1, 100, 25, 15
+    K, lam, everyone = vectors @ vectors.T, 0.05 / gamma**2, mean_features(vectors, vectors, labels)
+    true_epsilon, log = hinge(np.eye(2), everyone, labels, gamma).mean(), math.log(1 / delta)
+    spread = min(1 + 1 / gamma, 2 / gamma) ** 2 / m + 4 / (gamma**2 * n)
+    fixed = math.sqrt(log / 2 * spread)
+    learned = margin_radius(gamma, lam) * (1 + math.sqrt(2 * log)) / math.sqrt(n)
+    failures = {"fixed": 0, "learned": 0}
+    for _ in range(draws):
+        rows, columns = rng.integers(400, size=m), rng.integers(400, size=n)
+        sample = K[np.ix_(rows, columns)], labels[rows], labels[columns]
+        failures["fixed"] += slts.goodness(*sample, gamma, 1.0).epsilon + fixed < true_epsilon
+        Z = mean_features(vectors, vectors[columns], labels[columns])
+        M = solve_metric(Z[::8], labels[::8], gamma=gamma, lam=lam).metric
+        risks = [hinge(M, z, labels, gamma).mean() for z in (Z, everyone)]
+        failures["learned"] += risks[0] + learned < risks[1]
     assert max(failures.values()) <= delta * draws, failures
 
 

@@ -2,7 +2,7 @@
 
 certify.py         `certify`: bounds from held-out series, or from the training sample
 held_out.py        held-out series: outputs and labels from one pass, copies, bounds on the error
-theorem.py         the paper's theorem about learned metrics, and its sharp forms
+theorem.py         the paper's theorem about learned metrics, as printed and corrected
 prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
 certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
@@ -13,13 +13,9 @@ from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import certify
 from slts.guarantees.goodness import (
     Goodness,
-    GoodnessProfile,
     LandmarksNeeded,
     goodness,
-    goodness_bound,
-    goodness_profile,
     landmarks_needed,
-    population_goodness,
 )
 from slts.guarantees.prediction_sets import LabelSets, PredictionSets, prediction_sets
 
@@ -27,15 +23,11 @@ __all__ = [
     "Bound",
     "Certificate",
     "Goodness",
-    "GoodnessProfile",
     "LabelSets",
     "LandmarksNeeded",
     "PredictionSets",
     "certify",
     "goodness",
-    "goodness_bound",
-    "goodness_profile",
     "landmarks_needed",
-    "population_goodness",
     "prediction_sets",
 ]

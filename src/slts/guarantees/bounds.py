@@ -17,8 +17,6 @@ from scipy.special import betainccinv, rel_entr
 
 from slts._typing import AnyArray, FloatArray
 
-# Rounding allowed when a norm is compared with its bound, which closed-form solutions attain.
-_ROUNDING = 1e-9
 # After 60 halvings of [0, 1] the two ends are neighbouring doubles, or nearly so.
 _HALVINGS = 60
 
@@ -59,10 +57,10 @@ def paper_bound(
 
 
 def stability_bound(
-    risk: FloatArray, m: int, gamma: float, lam: float, delta: float, *, excluded: int = 0,
-    gap: npt.ArrayLike = 0.0,
+    risk: FloatArray, m: int, gamma: float, lam: float, delta: float, *, excluded: int,
+    gap: npt.ArrayLike,
 ) -> FloatArray:  # fmt: skip
-    """Stability bound on the hinge risk of M, with sharp constants.
+    """The theorem with sharp constants, for landmarks that are among the training examples.
 
     Parameters
     ----------
@@ -77,38 +75,11 @@ def stability_bound(
     gap
         Duality gap of M. Its distance from the minimiser is at most sqrt(gap/lam).
     """
-    kappa, radius = stability_constant(gamma, lam), margin_radius(gamma, lam)
-    certified = m - excluded
-    spread = 2.0 * kappa * certified / m
-    if not excluded:
-        # The objective changes by at most B/m and its norm part by 2 p/m; the risk by their sum.
-        spread = kappa + min(kappa, 2.0 * radius)
+    change, certified = stability_constant(gamma, lam) / m, m - excluded
+    # McDiarmid: one series moves its own loss by at most B, and both mean losses by `change`.
+    spread = 2.0 * certified * change + loss_range(margin_radius(gamma, lam))
     inexact = 2.0 * np.sqrt(np.maximum(gap, 0.0) / lam) / gamma
-    width = (spread + loss_range(radius)) * _deviation(certified, delta)
-    return risk + kappa / m + width + inexact
-
-
-def norm_bound(
-    risk: FloatArray, norm: FloatArray, m: int, gamma: float, lam: float, delta: float
-) -> FloatArray:
-    """Bound on the hinge risk of M that holds for all M with ||M||_F <= gamma p at once.
-
-    It needs no exact solver. For delta <= 0.6 it never exceeds the stability bound.
-
-    Raises
-    ------
-    ValueError
-        If `norm`, which is ||M||_F, exceeds gamma p: then M is not the minimiser.
-    """
-    radius = margin_radius(gamma, lam)
-    largest = float(np.max(norm)) / gamma
-    if largest > radius * (1.0 + _ROUNDING):
-        raise ValueError(
-            f"||M||_F/gamma = {largest:.6g} exceeds {radius:.6g}, its bound at the minimiser "
-            f"for gamma={gamma:g}, lam={lam:g}: M was learned with other parameters, or the solver "
-            f"did not converge."
-        )
-    return risk + 2.0 * radius / math.sqrt(m) + loss_range(radius) * _deviation(m, delta)
+    return risk + change + spread * math.sqrt(math.log(1.0 / delta) / (2.0 * certified)) + inexact
 
 
 def clopper_pearson(errors: int, n: int, delta: float) -> float:
@@ -162,8 +133,3 @@ def kl_inverse(q: npt.ArrayLike, budget: npt.ArrayLike) -> FloatArray:
         inside = rel_entr(q, middle) + rel_entr(1.0 - q, 1.0 - middle) <= budget
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.asarray(high)
-
-
-def _deviation(m: int, delta: float) -> float:
-    """McDiarmid's deviation of the mean of m values with range 1."""
-    return math.sqrt(math.log(1.0 / delta) / (2.0 * m))

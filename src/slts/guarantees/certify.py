@@ -53,7 +53,7 @@ def certify(
         all of them. The candidates of a CV variant are counted automatically.
     sample
         ``"holdout"`` gives exact bounds on the error. ``"training"`` bounds the hinge risk of the
-        metrics from the training series alone, by the paper's theorem and its sharp forms.
+        metrics from the training series alone, by the paper's theorem, corrected and as printed.
 
     Returns
     -------

@@ -9,7 +9,6 @@ at most the operator norm of M.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +18,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, hstack
 
 from slts._typing import FloatArray
-from slts.guarantees.bounds import check_probability, loss_range
+from slts.guarantees.bounds import check_probability
+from slts.solvers.hinge import check_positive
 
 # The paper's theorem requires delta strictly below gamma epsilon/4.
 _BELOW = 0.99
@@ -46,24 +46,6 @@ class Goodness:
     tau: float
     weights: FloatArray
     tau_attained: float
-
-
-@dataclass(frozen=True)
-class GoodnessProfile:
-    """Epsilon over a grid of gamma (rows) and tau (columns).
-
-    Attributes
-    ----------
-    gammas, taus
-        The grid.
-    epsilon, tau_attained
-        Shape (gammas, taus); see `Goodness`.
-    """
-
-    gammas: FloatArray
-    taus: FloatArray
-    epsilon: FloatArray
-    tau_attained: FloatArray
 
 
 class LandmarksNeeded(NamedTuple):
@@ -110,79 +92,15 @@ def goodness(
     0.0
     """
     K, y, landmark_y = _check_arrays(K, y, landmark_y)
-    _check_positive("gamma", gamma)
+    check_positive("gamma", gamma)
     _check_tau(tau)
     n = K.shape[1]
     margins = y[:, np.newaxis] * K * landmark_y / gamma
     weights = np.full(n, 1.0 / n)
-    if tau < 1.0 and n > 1:
+    if tau < 1.0:
         weights = _best_weights(margins, min(1.0, 1.0 / (tau * n)))
     epsilon = float(np.maximum(0.0, 1.0 - margins @ weights).mean())
     return Goodness(epsilon, gamma, tau, weights, 1.0 / (n * float(weights.max())))
-
-
-def goodness_profile(
-    K: npt.ArrayLike,
-    y: npt.ArrayLike,
-    landmark_y: npt.ArrayLike,
-    *,
-    gammas: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0),
-    taus: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 1.0),
-) -> GoodnessProfile:
-    """Goodness over a grid of margins and masses.
-
-    Parameters
-    ----------
-    K, y, landmark_y
-        As for `goodness`.
-    gammas, taus
-        The grid.
-    """
-    cells = [[goodness(K, y, landmark_y, gamma, tau) for tau in taus] for gamma in gammas]
-    return GoodnessProfile(
-        np.asarray(gammas, dtype=np.float64),
-        np.asarray(taus, dtype=np.float64),
-        np.array([[cell.epsilon for cell in row] for row in cells]),
-        np.array([[cell.tau_attained for cell in row] for row in cells]),
-    )
-
-
-def goodness_bound(
-    epsilon: float, m: int, n: int, gamma: float, delta: float, *, largest: float = 1.0
-) -> float:
-    """Upper confidence bound on the population's epsilon at tau = 1.
-
-    Parameters
-    ----------
-    epsilon
-        `goodness` at tau = 1 on m series and n landmarks, all independent of each other and of the
-        similarity.
-    m, n, gamma
-        Number of series, number of landmarks, margin.
-    delta
-        Probability of failure.
-    largest
-        Upper bound on abs(K).
-    """
-    check_probability("delta", delta)
-    spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
-    return epsilon + math.sqrt(0.5 * math.log(1.0 / delta) * spread)
-
-
-def population_goodness(risk: float, radius: float, n: int, delta: float) -> float:
-    """Bound epsilon at tau = 1 of K_M over the population, from the risk of M with n landmarks.
-
-    Parameters
-    ----------
-    risk
-        True hinge risk of M with the n landmarks it was learned with, or a bound on it.
-    radius
-        Bound on ||M||_F/gamma fixed before the landmarks were drawn, such as `margin_radius`.
-    n, delta
-        Number of landmarks, probability of failure.
-    """
-    check_probability("delta", delta)
-    return risk + radius * (1.0 + math.sqrt(2.0 * math.log(1.0 / delta))) / math.sqrt(n)
 
 
 def landmarks_needed(
@@ -208,8 +126,8 @@ def landmarks_needed(
     48
     """
     check_probability("delta", delta)
-    _check_positive("epsilon", epsilon)
-    _check_positive("gamma", gamma)
+    check_positive("epsilon", epsilon)
+    check_positive("gamma", gamma)
     _check_tau(tau)
     margin = gamma * epsilon
     paper_delta = min(delta, _BELOW * margin / 4.0)
@@ -262,11 +180,6 @@ def _check_arrays(
     if not (np.isin(rows, (-1, 1)).all() and np.isin(columns, (-1, 1)).all()):
         raise ValueError("y and landmark_y must be +1 or -1: one class against the rest.")
     return similarities, rows, columns
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
-        raise ValueError(f"The '{name}' parameter must be positive and finite. Got {value!r}.")
 
 
 def _check_tau(tau: float) -> None:

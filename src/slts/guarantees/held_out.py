@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
 from slts.series.source import SeriesSource, series_digests
-
-# Labels, decision values and probabilities of a classifier, None where it has none.
-Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
 
 INDEPENDENT = "the series are independent draws from the population of future series"
 _INDEPENDENT_GROUPS = (
@@ -83,13 +80,12 @@ class HeldOut:
         groups = None if groups is None else check_groups(groups, len(labels))
         if inner is None:
             return cls(model, labels, np.asarray(model.predict(X)), groups=groups)
-        if is_scan:
-            outputs: Predicted = inner.outputs_from(decisions)
-        else:
+        if not is_scan:
             X = check_batch(inner, X, labels)
-            outputs, is_copy = inner.outputs(X), _is_copy(inner, X)
+            decisions, is_copy = inner.decision_function(X), _is_copy(inner, X)
         copies = None if inner.training_digests_ is None else np.flatnonzero(is_copy)
-        return cls(model, labels, *outputs, copies, groups, X)
+        predicted, _, probabilities = inner.outputs_from(decisions)
+        return cls(model, labels, predicted, decisions, probabilities, copies, groups, X)
 
     @property
     def n_copies(self) -> int:
@@ -182,12 +178,9 @@ class HeldOut:
         return group_error_bound(*mean_over_groups(wrong, self.groups), delta)
 
 
-def find_copies(model: Any, X: Any) -> IntArray | None:
+def find_copies(model: SeriesClassifier, batch: SeriesBatch) -> IntArray | None:
     """Find copies of training series among series in memory, as `HeldOut.copies`."""
-    inner, X = inner_model(model, X)
-    if inner is None or inner.training_digests_ is None:
-        return None
-    return np.flatnonzero(_is_copy(inner, inner.check_series(X)))
+    return None if model.training_digests_ is None else np.flatnonzero(_is_copy(model, batch))
 
 
 def copies_sentence(n_copies: int, n: int) -> str:

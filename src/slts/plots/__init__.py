@@ -1,14 +1,13 @@
 """Plots with matplotlib (extra ``plots``). Each function draws on `ax` or `figure`, and returns it.
 
 series.py    two aligned series with their path; contributions to a decision; similarity space
-model.py     metrics of a class, weights of its landmarks, accuracy by landmarks, goodness
+model.py     metrics of a class, weights of its landmarks, accuracy by landmarks
 snippets.py  snippets for and against a class, and where they occur
 axes.py      shared axes, colours and labels
 """
 
 from slts.plots.model import (
     plot_accuracy_by_landmarks,
-    plot_goodness,
     plot_landmark_weights,
     plot_metric,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "plot_accuracy_by_landmarks",
     "plot_alignment",
     "plot_contributions",
-    "plot_goodness",
     "plot_landmark_weights",
     "plot_metric",
     "plot_similarity_space",

@@ -1,4 +1,4 @@
-"""Models: metrics of a class, weights of its landmarks, accuracy and goodness."""
+"""Models: metrics of a class, weights of its landmarks, and accuracy by their number."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from slts.plots.axes import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from slts.guarantees import GoodnessProfile
 
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
@@ -141,31 +139,5 @@ def plot_accuracy_by_landmarks(
     ax.set(xlabel="landmarks", ylabel="accuracy")
     ax.yaxis.set_major_formatter(ticker.PercentFormatter(xmax=1.0))
     ax.legend()
-    ax.grid(alpha=0.3)
-    return ax
-
-
-def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
-    """Draw epsilon against gamma, one line per tau.
-
-    Parameters
-    ----------
-    profile
-        From `slts.guarantees.goodness_profile`.
-    ax
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Lower is better. Epsilon 1 is the value of a similarity that is always zero.
-    """
-    ax = axes_or_new(ax)
-    for k, (tau, epsilon) in enumerate(zip(profile.taus, profile.epsilon.T, strict=True)):
-        line = {"linestyle": LINES[k % len(LINES)], **style(k)}
-        ax.plot(profile.gammas, epsilon, label=f"{100 * tau:.3g}%", **line)
-    ax.axhline(1.0, color="grey", linewidth=0.8)
-    ax.set(xscale="log", xlabel="margin gamma", ylabel="hinge loss epsilon", ylim=(0.0, None))
-    ax.legend(title="tau, share of the landmarks")
     ax.grid(alpha=0.3)
     return ax
