@@ -28,7 +28,6 @@ import slts
 from slts.alignment import Aligner, AlignmentSettings
 from slts.series import normalize_rows
 from slts.solvers import (
-    solve_metric,
     solve_metric_path,
     solve_separator_path,
 )
@@ -96,7 +95,7 @@ def bench_metric(Z: np.ndarray, labels: np.ndarray, liblinear_iter: int) -> dict
     """Solve for a path of strengths, one by one, and with LIBLINEAR."""
     pairs = [(1.0, strength) for strength in STRENGTHS]
     path, warm = timed(lambda: solve_metric_path(Z, labels, pairs=pairs))
-    _, cold = timed(lambda: [solve_metric(Z, labels, gamma=g, lam=s) for g, s in pairs])
+    _, cold = timed(lambda: [solve_metric_path(Z, labels, pairs=[pair]) for pair in pairs])
     excess, seconds = [], []
     for solution in path:
         assert solution.converged, solution

@@ -22,7 +22,7 @@ from scipy.special import gammaln, ndtr
 import slts
 from slts.guarantees import bounds
 from slts.series.source import series_digests
-from slts.solvers import solve_separator
+from slts.solvers import solve_separator_path
 from study.markdown import Element, Grid, number, to_markdown
 from study.problems import LabelledSeries, Loader, load_published
 
@@ -197,7 +197,7 @@ def separator_bounds(
     }  # fmt: skip
     for c, labels in enumerate(signs):
         K = similarities[:, c]
-        coef = solve_separator(K, labels, gamma=gamma).coef
+        coef = solve_separator_path(K, labels, gammas=[gamma])[0].coef
         scheme = compress(K, labels, coef, gamma)
         coef = coef if scheme is None else scheme.coef
         used = np.flatnonzero(coef)

@@ -9,6 +9,7 @@ import numpy as np
 
 import slts
 from slts.series.dataset import Dataset
+from slts.solvers import solve_metric_path, solve_separator_path
 from slts.tables.scan import SeriesScan
 
 CHANNELS = ("x", "y", "z")
@@ -125,3 +126,14 @@ def write_lists(path, series, labels, *, rows=17):
     channels = dict(zip(CHANNELS, ([x[c].tolist() for x in series] for c in range(3)), strict=True))
     pq.write_table(pa.table({"label": labels, **channels}), path, row_group_size=rows)
     return path
+
+
+# -- one problem of the solvers
+
+
+def solve_metric(Z, labels, *, gamma, lam, **options):
+    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+
+
+def solve_separator(K, labels, *, gamma, **options):
+    return solve_separator_path(K, labels, gammas=[gamma], **options)[0]

@@ -7,7 +7,7 @@ import pytest
 
 import slts
 from slts.guarantees import bounds
-from slts.solvers import solve_metric
+from tests.data import solve_metric
 
 GAMMA = 0.1
 

@@ -10,7 +10,7 @@ import pytest
 
 import slts
 from slts.guarantees import bounds
-from slts.solvers import solve_metric
+from tests.data import solve_metric
 
 pytestmark = pytest.mark.slow
 

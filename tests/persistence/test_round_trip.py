@@ -112,7 +112,7 @@ HALVES = np.arange(12), np.arange(12, 24)
 PARAMETERS = {
     "class_weight": {"a": 2.0, "b": 1, "c": np.float32(0.5)},
     "landmarks": np.array([4, 2, 9, 10], dtype=np.int16),
-    "n_landmarks": np.int64(10),
+    "n_landmarks": np.int64(4),
     "gamma": np.float64(0.01),
     "calibration_cv": [HALVES, HALVES[::-1]],
     "n_jobs": 100_000,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slts.solvers.hinge import HingeRows, ray_minimiser
-from slts.solvers.metric import solve_metric
+from tests.data import solve_metric
 from tests.solvers.problems import problem
 
 

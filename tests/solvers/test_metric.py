@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from slts.solvers import solve_metric, solve_metric_path, solve_separator
+from slts.solvers import solve_metric_path
+from tests.data import solve_metric, solve_separator
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 

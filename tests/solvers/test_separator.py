@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from slts.solvers import solve_separator, solve_separator_path
+from slts.solvers import solve_separator_path
+from tests.data import solve_separator
 from tests.solvers.problems import linear_program, smallest_norm
 
 GAMMAS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from slts.solvers import solve_separator, vertex
+from slts.solvers import vertex
 from slts.solvers._solvers import L1BallSystem
 from slts.solvers.hinge import HingeRows
 from slts.solvers.vertex import (
@@ -17,6 +17,7 @@ from slts.solvers.vertex import (
     solve_multipliers,
     solve_undecided,
 )
+from tests.data import solve_separator
 from tests.solvers.problems import hinge_rows, linear_program, smallest_norm
 
 # A small radius binds, a large one does not.

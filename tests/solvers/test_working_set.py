@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from slts.solvers import solve_metric, solve_separator
 from slts.solvers.hinge import ROUGH_TOL, HingeRows, SquaredNorm, minimise_over_working_sets
 from slts.solvers.metric import interior_minimiser
 from slts.solvers.vertex import L1Ball, minimise_to_vertex
+from tests.data import solve_metric, solve_separator
 from tests.solvers.problems import KINDS, linear_program, problem
 
 M, N, SIZE, TOL = 1500, 4, 60, 1e-6

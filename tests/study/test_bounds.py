@@ -8,8 +8,8 @@ from scipy import stats
 
 import slts
 from slts.guarantees.bounds import kl_inverse, margin_radius, stability_bound
-from slts.solvers import solve_metric, solve_separator
 from study import bounds
+from tests.data import solve_metric, solve_separator
 from tests.study import synthetic
 
 

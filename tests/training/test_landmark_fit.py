@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import slts
-from slts.solvers import solve_metric, solve_separator
 from slts.training.landmark_fit import Alignments, fit_landmarks
-from tests.data import clusters, waves
+from tests.data import clusters, solve_metric, solve_separator, waves
 from tests.training.options import landmark_options, training_set
 
 PAIRS = [

@@ -21,10 +21,9 @@ from slts.solvers.metric import (
     SQUARED_NORMS,
     MetricSolution,
     problem_strength,
-    solve_metric,
     solve_metric_path,
 )
-from slts.solvers.separator import SeparatorSolution, solve_separator, solve_separator_path
+from slts.solvers.separator import SeparatorSolution, solve_separator_path
 
 __all__ = [
     "REGULARIZERS",
@@ -32,8 +31,6 @@ __all__ = [
     "MetricSolution",
     "SeparatorSolution",
     "problem_strength",
-    "solve_metric",
     "solve_metric_path",
-    "solve_separator",
     "solve_separator_path",
 ]

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,22 +81,6 @@ def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
             f"Got {strength:g}."
         )
     return strength
-
-
-def solve_metric(
-    Z: npt.NDArray[np.floating],
-    labels: npt.ArrayLike,
-    *,
-    gamma: float,
-    lam: float,
-    **options: Any,
-) -> MetricSolution:
-    """Solve for one pair of parameters.
-
-    The options are ``regularizer``, ``sample_weight``, ``tol`` and ``max_iter`` of
-    :func:`solve_metric_path`.
-    """
-    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
 
 
 def solve_metric_path(

@@ -49,21 +49,6 @@ class SeparatorSolution(Solution):
     vertex: bool
 
 
-def solve_separator(
-    K: npt.NDArray[np.floating],
-    labels: npt.ArrayLike,
-    *,
-    gamma: float,
-    sample_weight: npt.ArrayLike | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 200,
-) -> SeparatorSolution:
-    """Solve for one ``gamma``; the other parameters are those of :func:`solve_separator_path`."""
-    return solve_separator_path(
-        K, labels, gammas=[gamma], sample_weight=sample_weight, tol=tol, max_iter=max_iter
-    )[0]
-
-
 def solve_separator_path(
     K: npt.NDArray[np.floating],
     labels: npt.ArrayLike,
