@@ -23,7 +23,8 @@ def dask_client() -> Any | None:
     try:
         # Not `dask.base.get_scheduler`: it fails if the configuration still names a closed client.
         client: Any = sys.modules["distributed"].default_client()
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, AttributeError):
+        # It is not imported, or another thread imports it: there is no client yet.
         return None
     if client.status == "connecting":
         raise _lost_connection(client.scheduler.address)
