@@ -117,7 +117,7 @@ def test_a_missing_value_is_kept_or_located(make):
     assert as_series(make(data), id="who", time="when").n_missing.tolist() == [0, 1]
     filled = as_series(make(data), id="who", time="when", missing="interpolate")
     assert filled.n_missing.tolist() == [0, 0]
-    with pytest.raises(DataError, match=r"series 0 \(id 'b'\), step 0, channel 1 \('v'\) is NaN"):
+    with pytest.raises(DataError, match=r"b, step 0, channel 1 \('v'\) is NaN"):
         as_series(make(data), id="who", time="when", missing="error")
 
 
@@ -168,15 +168,6 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pyarrow is required .*pip install "slts\[io\]"'):
         as_series(pd.DataFrame(long_data()), id="who")
-
-
-# -- pandas containers of sktime and aeon
-
-
-def multiindexed(series, names=("x", "y")):
-    keys = [(f"s{9 - i}", t) for i, s in enumerate(series) for t in range(len(s))]
-    index = pd.MultiIndex.from_tuples(keys, names=["instance", "time"])
-    return pd.DataFrame(np.concatenate(series), index=index, columns=list(names))
 
 
 def test_text_times_are_not_sorted_as_text(make):

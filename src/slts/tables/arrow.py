@@ -7,12 +7,11 @@ its end until its last series is complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -31,12 +30,13 @@ from slts.tables.columns import (
     plain_type,
     require_distinct,
 )
-from slts.tables.paths import Files
+from slts.tables.files import Files
 from slts.tables.roles import RequestedColumns, resolve_columns
 from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
+feather: Any = LazyModule("pyarrow.feather", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
 
 # Number of steps in a part; smaller if there would be fewer parts than `_PARTS`.
@@ -49,20 +49,17 @@ _SAMPLE_LISTS = 200
 _READ_BYTES = BATCH_BYTES * 3 // 4
 # Read-ahead per column. Without a limit, Arrow holds a whole row group in memory.
 _BUFFER_BYTES = 1 << 18
-# Name that other tools give to a folder whose value is missing.
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class RowGroup(NamedTuple):
     """A row group of a file.
 
-    `folder` are the values of folders such as ``label=a``, `first` is its first row in the file,
-    and `n_values` the number of values of a column, lists counted by their values.
+    `first` is its first row in the file, and `n_values` the number of values of a column, lists
+    counted by their values.
     """
 
     path: Path
     name: str
-    folder: Mapping[str, str | None]
     number: int
     first: int
     n_rows: int
@@ -70,8 +67,7 @@ class RowGroup(NamedTuple):
 
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns in batches of at most `n_rows` rows, smaller if rows are large."""
-        stored = [name for name in names if name not in self.folder]
-        size = 8 * max(1, self.n_values // max(1, self.n_rows)) * max(1, len(stored))
+        size = 8 * max(1, self.n_values // self.n_rows) * max(1, len(names))
         first = self.first
         with open_parquet(self.path, self.name) as file:
             if (
@@ -83,20 +79,11 @@ class RowGroup(NamedTuple):
                 for batch in file.iter_batches(
                     max(1, min(n_rows, _READ_BYTES // size)),
                     row_groups=[self.number],
-                    columns=stored,
+                    columns=list(names),
                 ):
-                    yield Rows(self._with_folder(batch, names), Named(self.name), first)
+                    table = pa.Table.from_batches([batch]).select(list(names))
+                    yield Rows(table, Named(self.name), first)
                     first += batch.num_rows
-
-    def _with_folder(self, batch: Any, names: Sequence[str]) -> Any:
-        n = batch.num_rows
-        columns = [
-            pa.repeat(pa.scalar(self.folder[name], pa.string()), n)
-            if name in self.folder
-            else batch.column(name)
-            for name in names
-        ]
-        return pa.table(columns, names=list(names))
 
 
 @contextmanager
@@ -227,29 +214,21 @@ class ParquetScan(SeriesScan):
         self._files = files
         self._schemas: dict[str, Any] = {}
         self._groups: list[RowGroup] = []
-        folders = _folder_values(files)
-        for path, name, folder in zip(files.paths, files.names, folders, strict=True):
-            self._add(path, name, folder)
-        optional = {*folders[0]} if folders else ()
-        columns = resolve_columns(self._sample(), requested, optional=optional)
+        for path, name in zip(files.paths, files.names, strict=True):
+            _require_no_columns_in(path.relative_to(files.root).parts[:-1], name)
+            self._add(path, name)
+        columns = resolve_columns(self._sample(), requested)
         super().__init__(files.name, columns)
         self._all_columns_matter = not requested.names_channels
         self._check_schemas(labels=False)
         n_values = sum(group.n_values for group in self._groups)
         self._n_bytes = 8 * n_values * len(columns.channels)
 
-    def _add(self, path: Path, name: str, folder: Mapping[str, str | None]) -> None:
+    def _add(self, path: Path, name: str) -> None:
         """Read the footer of a file."""
         with open_parquet(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
             require_distinct(schema.names, name)
-            for column in folder:
-                if column in schema.names:
-                    raise DataError(
-                        f"{name} has a column {column!r} and is in a folder {column}=..., which "
-                        f"also defines it. Rename the folder, or give the files of one such folder"
-                    )
-                schema = schema.append(pa.field(column, pa.string()))
             self._schemas[name] = schema
             first = 0
             for number in range(file.num_row_groups):
@@ -259,7 +238,7 @@ class ParquetScan(SeriesScan):
                 )
                 if group.num_rows:
                     self._groups.append(
-                        RowGroup(path, name, folder, number, first, group.num_rows, n_values)
+                        RowGroup(path, name, number, first, group.num_rows, n_values)
                     )
                 first += group.num_rows
 
@@ -336,32 +315,16 @@ class ParquetScan(SeriesScan):
         )
 
 
-def _folder_values(files: Files) -> list[dict[str, str | None]]:
-    """Return the values of folders such as ``label=a`` of every file; all are text."""
-    values: list[dict[str, str | None]] = []
-    for path in files.paths:
-        pairs = [p.partition("=") for p in path.relative_to(_folder_of(files)).parts[:-1]]
-        folder = {
-            unquote(key): None if value == _NO_VALUE else unquote(value)
-            for key, equals, value in pairs
-            if key and equals
-        }
-        if values and folder.keys() != values[0].keys():
+def _require_no_columns_in(folders: Sequence[str], name: str) -> None:
+    """Raise an error for folders such as ``label=a``: without them, series could be merged."""
+    for folder in folders:
+        column, equals, _ = folder.partition("=")
+        if equals:
             raise DataError(
-                f"{files.names[0]} is in folders {_listed(values[0])}, but {path} is in folders "
-                f"{_listed(folder)}: columns must be the same for all files. Give a pattern that "
-                f"matches files of one kind"
+                f"{name}: columns in names of folders, such as {folder!r}, are not read. Write "
+                f"{column!r} as a column of every file. For a table that fits in memory, use "
+                f"slts.scan_series(pyarrow.dataset.dataset(folder, partitioning='hive').to_table())"
             )
-        values.append(folder)
-    return values
-
-
-def _folder_of(files: Files) -> Path:
-    return files.root if files.root.is_dir() else files.root.parent
-
-
-def _listed(folder: Mapping[str, object]) -> str:
-    return " and ".join(f"{name}=..." for name in folder) or "without name=value"
 
 
 # -- In memory
@@ -385,27 +348,19 @@ class FramePart(TablePart):
 
     @classmethod
     def of_feather(cls, path: Path, name: str, requested: RequestedColumns) -> FramePart:
-        """Read a file in Arrow's own format: Feather V2, or a stream."""
-        if path.stat().st_size == 0:
-            raise DataError(f"{name} is empty, expected an Arrow file")
-        with _read_errors(name), pa.memory_map(str(path)) as memory:
-            try:
-                table = pa.ipc.open_file(memory).read_all()
-            except pa.ArrowInvalid:
-                memory.seek(0)
-                table = pa.ipc.open_stream(memory).read_all()
+        """Read a file in Arrow's own format."""
+        with _read_errors(name):
+            table = feather.read_table(path.absolute())
         rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
         return cls(table, resolve_columns(rows, requested), name)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""
-        rows = Rows(self.table.select(list(names)), Named(self.name), share=1.0)
-        for start in range(0, len(rows), n_rows):
-            yield rows.between(start, min(len(rows), start + n_rows))
+        yield from Rows(self.table.select(list(names)), Named(self.name), share=1.0).pieces(n_rows)
 
 
 def read_frame(
-    frame: object,
+    frame: Any,
     *,
     id: str | Sequence[str] | None,
     time: str | None,
@@ -413,6 +368,11 @@ def read_frame(
     channels: str | Sequence[str] | None,
 ) -> Dataset:
     """Read a data frame in long form; labels only if their column is named."""
+    if getattr(getattr(frame, "index", None), "nlevels", 1) > 1:
+        raise DataError(
+            f"X has an index of several levels, {list(frame.index.names)}: use X.reset_index(), "
+            f"and name its columns with id= and time="
+        )
     if not len(arrow_table(frame, "X")):
         raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
     part = FramePart.of(frame, RequestedColumns(id, time, label, channels))

@@ -19,14 +19,17 @@ from slts.series.missing import trim_padding
 from slts.series.naming import names_of, plain_times
 from slts.tables.columns import (
     INEXACT,
+    TIME_FORMS,
     Rows,
     call,
+    first_other_time,
     first_true,
     joined,
     kind_of,
+    on_grid,
+    parse_times,
     plain_column,
 )
-from slts.tables.times import TIME_FORMS, first_other_time, on_grid, parse_times
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")

@@ -7,7 +7,7 @@ it clear.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -26,13 +26,11 @@ from slts.tables.columns import (
     Kind,
     Rows,
     call,
+    grid_step,
     joined,
     kind_of,
     plain_column,
     require_distinct,
-)
-from slts.tables.times import (
-    grid_step,
     time_form,
 )
 
@@ -176,12 +174,10 @@ def resolve_columns(
     *,
     has_header: bool = True,
     one_series: bool = False,
-    optional: Collection[str] = (),
 ) -> Columns:
     """Find the role of each column from its name and the first rows of a table.
 
-    `one_series` says that the rows are those of files with one series each. Columns that are
-    `optional` need no role.
+    `one_series` says that the rows are those of files with one series each.
     """
     table = _Table(rows, has_header)
     if not len(rows):
@@ -190,7 +186,7 @@ def resolve_columns(
     require_distinct(names, table.name)
     chosen = _requested_channels(table, requested)
     roles = _named_roles(table, requested, chosen or (), one_series)
-    taken = {*roles.values(), *requested.ids, *(chosen or ()), *optional}
+    taken = {*roles.values(), *requested.ids, *(chosen or ())}
     free = [name for name in names if name not in taken and not ROW_NUMBERS.fullmatch(name)]
     form = _form(table, requested, roles, free, chosen) if not one_series else "long"
     if not has_header and not one_series:

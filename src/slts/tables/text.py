@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +23,8 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
 from slts.tables.columns import INEXACT, SAMPLE_ROWS, Rows, kind_of, require_distinct
-from slts.tables.paths import base_suffix, is_compressed
 from slts.tables.roles import LEAST_STEPS, RequestedColumns, resolve_columns
+from slts.tables.scan import TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
@@ -35,6 +36,27 @@ _NOT_UTF8 = (
     "WINDOWS-1252 -t UTF-8"
 )
 _BOOLEAN = ("true", "false", "0", "1")
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst")
+# How many times larger a compressed text file may be in memory.
+_COMPRESSION = 8
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Tell whether a name ends in the suffix of a compression format."""
+    return Path(path).suffix.lower() in _COMPRESSED_SUFFIXES
+
+
+def base_suffix(path: str | Path) -> str:
+    """Return the suffix of the data format, without the suffix of a compression format.
+
+    Examples
+    --------
+    >>> from slts.tables.text import base_suffix
+    >>> base_suffix("data/train.CSV.gz"), base_suffix("train.ts")
+    ('.csv', '.ts')
+    """
+    path = Path(path)
+    return (path.with_suffix("") if is_compressed(path) else path).suffix.lower()
 
 
 @contextmanager
@@ -70,9 +92,7 @@ def saved_stdin() -> Path:
     number, path = tempfile.mkstemp(suffix=".csv")
     atexit.register(Path(path).unlink, missing_ok=True)
     with os.fdopen(number, "wb") as file:
-        # `read1` returns after every piece of data, so that Python can handle signals.
-        while piece := stream.read1(_BLOCK):
-            file.write(piece)
+        shutil.copyfileobj(stream, file)
     return Path(path)
 
 
@@ -271,6 +291,29 @@ class CsvFile:
         if pa.types.is_boolean(dtype):
             return cell.lower() in _BOOLEAN
         return _is_number(cell.replace(self.decimal, ".")) and "_" not in cell
+
+
+@dataclass(frozen=True)
+class CsvPart(TablePart):
+    """All of a CSV file."""
+
+    name: str
+    table: CsvFile
+    columns: Columns
+    whole: bool
+
+    @classmethod
+    def of(cls, path: Path, name: str, requested: RequestedColumns) -> CsvPart:
+        """Find the columns in the first rows."""
+        table = CsvFile.at(path, name)
+        columns = table.resolve(requested)
+        size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
+        return cls(name, table, columns, is_small(size))
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        """Read some columns; see `TablePart.chunks`."""
+        for rows in self.table.chunks(self.columns, names):
+            yield from rows.pieces(n_rows)
 
 
 def with_text_times(columns: Columns) -> Columns:
