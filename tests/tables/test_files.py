@@ -107,7 +107,7 @@ def test_a_folder_per_class_a_pattern_and_one_file(tmp_path):
 def test_labels_of_a_folder_are_in_a_file(tmp_path):
     write_compressed(tmp_path / "a.csv.gz", b"1,2\n3,4\n")
     (tmp_path / "b.csv").write_text("5,6\n")
-    (tmp_path / "labels.csv").write_text("label,name,who\nyes,b,s1\nno,a,s2\n")
+    (tmp_path / "labels.csv").write_text("label,file,who\nyes,b,s1\nno,a,s2\n")
     scan = scan_series(tmp_path, groups="who")
     dataset = scan.read()
     assert dataset.ids.tolist() == ["b", "a"]
@@ -118,8 +118,8 @@ def test_labels_of_a_folder_are_in_a_file(tmp_path):
 
 
 BAD_LABELS = [
-    ("r000.csv,high\n", "the first line must name the columns"),
-    ("file\nr000.csv\n", "the first line must name the columns, file and label"),
+    ("r000.csv,high\n", r"labels.csv has no column 'file' .id."),
+    ("file\nr000.csv\n", r"labels.csv has no column 'label' .label.. The columns are file"),
     ("file,label\nr000,u\n", r"'r001.csv' has no label in .*labels.csv \(2 without"),
     ("file,label\nr000,u\nr9,v\n", "names 'r9', which is not in the folder"),
     ("file,label\nr000,u\nr000,v\n", "line 3: 'r000' is listed twice"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError
-from slts.tables import iter_series, read_series, scan_series
+from slts.tables import read_series, scan_series
 from tests.tables.forms import (
     csv_text,
     list_table,
@@ -72,14 +72,6 @@ def test_every_table_has_groups(form, data, tmp_path):
     assert scan_series(source, channels=channels).read().groups is None
 
 
-def test_groups_are_read_in_batches(data, tmp_path):
-    source = sources(data, tmp_path)["csv"]
-    parts = list(iter_series(source, groups="subject", batch_size=5))
-    assert [part.groups.tolist() for part in parts] == [
-        SUBJECTS[:5].tolist(), SUBJECTS[5:10].tolist(), SUBJECTS[10:].tolist(),
-    ]  # fmt: skip
-
-
 def test_columns_that_are_not_groups(data, tmp_path):
     batch = data[0]
     table = with_subject(long_table(*data), batch)
@@ -115,19 +107,6 @@ def test_groups_of_series_on_a_grid_of_time(data, tmp_path):
     path.write_text(csv_text(table.set_column(6, "subject", [varying])))
     with pytest.raises(DataError, match=r"'subject' \(groups\) varies in series 'r003'"):
         read_series(path, groups="subject", every=2)
-
-
-@pytest.mark.parametrize("subjects", [SUBJECTS, np.arange(12) // 3])
-def test_groups_of_wide_files(subjects, tmp_path):
-    steps = {f"s{k}": np.sin(np.arange(12) * (k + 1)) for k in range(10)}
-    ids, labels = [f"r{i}" for i in range(12)], ["up", "down"] * 6
-    table = pa.table({"id": ids, "label": labels, "subject": subjects, **steps})
-    path = tmp_path / "data.csv"
-    path.write_text(csv_text(table))
-    found = read_series(path, groups="subject")
-    assert found.columns.wide
-    assert found.columns.channels == tuple(steps)
-    assert found.groups.tolist() == [str(subject) for subject in subjects]
 
 
 def test_groups_of_a_folder_are_a_column_of_its_labels(data, tmp_path):

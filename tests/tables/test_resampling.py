@@ -116,15 +116,6 @@ def test_a_grid_needs_a_time():
         scan_series(np_source, every=1)
 
 
-def test_errors_in_rows_are_still_found():
-    twice = [np.append(TIMES[0], TIMES[0][-1]), *TIMES[1:]]
-    with pytest.raises(DataError, match="occurs twice in series 'a'"):
-        scan_series(table(twice), every=0.1).read()
-    labels = pa.array(["u"] * 5 + ["v"] * 78)
-    with pytest.raises(DataError, match=r"'label' \(label\) varies in series 'a'"):
-        scan_series(table().set_column(2, "label", labels), every=0.1).read()
-
-
 def gappy(x, **columns):
     return pa.table({"id": list("aaaaa"), "t": [0.0, 1.0, 2.0, 3.0, 4.0], "x": x, **columns})
 

@@ -19,6 +19,7 @@ from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns, Dataset, join
+from slts.tables import scan
 from slts.tables.assembly import identifiers, used_columns
 from slts.tables.columns import (
     NUMERIC,
@@ -32,7 +33,7 @@ from slts.tables.columns import (
 )
 from slts.tables.files import Files
 from slts.tables.roles import RequestedColumns, resolve_columns
-from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart, is_small
+from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -43,8 +44,6 @@ parquet: Any = LazyModule("pyarrow.parquet", "io")
 _PART_STEPS, _PARTS = 1 << 20, 16
 # Row groups after its end that a part knows, in which its last series may go on.
 _AFTER = 64
-# Number of rows that show the columns if every row is a series.
-_SAMPLE_LISTS = 200
 # Bytes that are read at once: less than a batch, because lists differ in length.
 _READ_BYTES = BATCH_BYTES * 3 // 4
 # Read-ahead per column. Without a limit, Arrow holds a whole row group in memory.
@@ -89,8 +88,6 @@ class RowGroup(NamedTuple):
 @contextmanager
 def open_parquet(path: Path, name: str) -> Iterator[Any]:
     """Open a Parquet file; its pages are checked while they are read."""
-    if path.stat().st_size == 0:
-        raise DataError(f"{name} is empty, expected a Parquet file")
     with _read_errors(name):
         file = parquet.ParquetFile(
             # Arrow reads a relative path with a colon as a URL.
@@ -155,7 +152,7 @@ class ParquetPart(TablePart):
 
     def _rows(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         own = (rows for group in self.groups for rows in group.batches(names, n_rows))
-        if not self.columns.long or self.whole:
+        if self.columns.form != "long" or self.whole:
             yield from own
             return
         last = self._last_of_before()
@@ -217,9 +214,10 @@ class ParquetScan(SeriesScan):
         for path, name in zip(files.paths, files.names, strict=True):
             _require_no_columns_in(path.relative_to(files.root).parts[:-1], name)
             self._add(path, name)
-        columns = resolve_columns(self._sample(), requested)
-        super().__init__(files.name, columns)
+        sample = self._sample()
         self._all_columns_matter = not requested.names_channels
+        columns = resolve_columns(sample, requested)
+        super().__init__(files.name, columns)
         self._check_schemas(labels=False)
         n_values = sum(group.n_values for group in self._groups)
         self._n_bytes = 8 * n_values * len(columns.channels)
@@ -228,7 +226,6 @@ class ParquetScan(SeriesScan):
         """Read the footer of a file."""
         with open_parquet(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
-            require_distinct(schema.names, name)
             self._schemas[name] = schema
             first = 0
             for number in range(file.num_row_groups):
@@ -243,23 +240,17 @@ class ParquetScan(SeriesScan):
                 first += group.num_rows
 
     def _sample(self) -> Rows:
-        """Read the first rows of the table; fewer if it has lists."""
-        first = self._groups[0].name if self._groups else self._files.names[0]
-        schema = self._schemas[first]
-        has_lists = any(kind_of(field.type) == "list" for field in schema)
-        most = _SAMPLE_LISTS if has_lists else SAMPLE_ROWS
-        tables, n_rows = list[Any](), 0
-        for group in self._groups:
-            if group.name != first or n_rows >= most:
+        """Read the first rows of the first file with rows."""
+        name = self._groups[0].name if self._groups else self._files.names[0]
+        schema, n_rows = self._schemas[name], 0
+        tables = [schema.empty_table()]
+        groups = (group for group in self._groups if group.name == name)
+        for rows in (rows for g in groups for rows in g.batches(schema.names, SAMPLE_ROWS)):
+            tables.append(rows.table)
+            n_rows += rows.table.num_rows
+            if n_rows >= SAMPLE_ROWS or sum(t.nbytes for t in tables) > BATCH_BYTES:
                 break
-            for rows in group.batches(schema.names, most):
-                tables.append(rows.table)
-                n_rows += len(rows)
-                if n_rows >= most or sum(t.nbytes for t in tables) > BATCH_BYTES:
-                    most = n_rows
-                    break
-        table = pa.concat_tables(tables) if tables else schema.empty_table()
-        return Rows(table, Named(self._files.name))
+        return Rows(pa.concat_tables(tables), Named(self._files.name))
 
     def _check_schemas(self, *, labels: bool) -> None:
         """Raise an error if a file differs from the first one in columns that matter."""
@@ -267,6 +258,8 @@ class ParquetScan(SeriesScan):
         first = self._schemas[first_name]
         used = used_columns(self.columns, labels=labels)
         for name, schema in self._schemas.items():
+            if schema.names != first.names:
+                require_distinct(schema.names, name)
             every = {*first.names, *schema.names} if self._all_columns_matter else used
             absent = [c for c in sorted(every) if (c in first.names) != (c in schema.names)]
             if absent:
@@ -288,16 +281,12 @@ class ParquetScan(SeriesScan):
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
         self._check_schemas(labels=labels)
-        whole = self.columns.long and is_small(self._n_bytes or 0)
-        n_steps = sum(group.n_values for group in self._groups)
+        whole = self.columns.form == "long" and (self._n_bytes or 0) <= scan.SMALL_BYTES
+        starts = np.cumsum([0, *(group.n_values for group in self._groups)])
+        n_steps = int(starts[-1])
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
-        cuts, step, stretch = [], 0, -1
-        for number, group in enumerate(self._groups):
-            # A part starts with the first row group of each stretch of `target` steps.
-            if step // target > stretch:
-                stretch = step // target
-                cuts.append(number)
-            step += group.n_values
+        # A part starts with the first row group of each stretch of `target` steps.
+        cuts = np.flatnonzero(np.diff(starts[:-1] // target, prepend=-1)).tolist()
         stops = [*cuts[1:], len(self._groups)]
         return [self._part(*bounds, whole) for bounds in zip(cuts, stops, strict=True)]
 
@@ -376,7 +365,7 @@ def read_frame(
     if not len(arrow_table(frame, "X")):
         raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
     part = FramePart.of(frame, RequestedColumns(id, time, label, channels))
-    if not part.columns.long:
+    if part.columns.form != "long":
         raise DataError(
             "every row of the data frame is one series: use slts.scan_series(X), or for one "
             "channel pass the values, X[columns].to_numpy()"

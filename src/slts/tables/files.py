@@ -29,11 +29,12 @@ from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_time
 pa: Any = LazyModule("pyarrow", "io")
 
 OnePath: TypeAlias = str | os.PathLike[str]
-TEXT_SUFFIXES = (".csv", ".tsv")
-PARQUET_SUFFIXES = (".parquet", ".pq")
-FEATHER_SUFFIXES = (".feather", ".arrow", ".ipc")
-_DATA_SUFFIXES = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *FEATHER_SUFFIXES, ".ts", ".npz")
-_FORMS = (
+# The form of a file by its suffix.
+_FORM_OF = {
+    ".csv": "text", ".tsv": "text", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
+    ".arrow": "feather", ".ipc": "feather", ".ts": "ts", ".npz": "npz",
+}  # fmt: skip
+_EXPECTED = (
     ".ts, .csv or .tsv (also compressed: .gz, .bz2 or .zst), .parquet, .feather, .npz, a "
     "folder, a pattern or list of files, or - for CSV from standard input"
 )
@@ -43,8 +44,6 @@ HOW_TO_LABEL = (
     f"add {LABEL_FILE} with a header and the columns file and label, or move the files of every "
     f"class to a folder of its own, whose name is the label"
 )
-_FILE_COLUMNS = ("file", "filename", "path", "name", "id", "series")
-_LABEL_COLUMNS = ("label", "class", "target", "category", "y")
 # Columns that are added to the rows of a file: its name, and its group in the file of labels.
 _ID, _GROUP = "(file)", "(group)"
 # Largest number of files that show what the columns are.
@@ -63,8 +62,8 @@ class Files:
         The folder that all files are in.
     names, paths
         The files as they were given, or below the folder or pattern; and their absolute paths.
-    suffix
-        The suffix of the form, such as .csv.
+    form
+        What the files are: text, parquet, feather, ts or npz.
     is_one
         Whether the source is the path of one file.
     """
@@ -73,7 +72,7 @@ class Files:
     root: Path
     names: tuple[str, ...]
     paths: tuple[Path, ...]
-    suffix: str
+    form: str
     is_one: bool
 
     @property
@@ -136,11 +135,12 @@ def _in_folder(root: Path) -> list[str]:
         path
         for path in root.rglob("*")
         if path.is_file()
-        and base_suffix(path) in _DATA_SUFFIXES
+        and base_suffix(path) in _FORM_OF
         and not _is_hidden(path.relative_to(root).parts)
     ]
-    if not any(base_suffix(path) in PARQUET_SUFFIXES for path in data):
-        data = [p for p in data if base_suffix(p) in TEXT_SUFFIXES and p.name != LABEL_FILE]
+    if not any(_FORM_OF[base_suffix(path)] == "parquet" for path in data):
+        texts = [path for path in data if _FORM_OF[base_suffix(path)] == "text"]
+        data = [path for path in texts if path.name != LABEL_FILE]
         depths = [len(path.relative_to(root).parts) for path in data]
         data = [path for path, d in zip(data, depths, strict=True) if d == min(depths) <= 2]
     if not data:
@@ -156,18 +156,17 @@ def _files(name: str, root: str, names: Iterable[str], *, is_one: bool = False) 
     """Check that all files have one form that can be read, and that none is listed twice."""
     names = tuple(names)
     paths = tuple(Path(os.path.abspath(file)) for file in names)
-    suffix = base_suffix(names[0])
-    forms = TEXT_SUFFIXES, PARQUET_SUFFIXES
-    form = next((form for form in forms if suffix in form), ())
+    form = _FORM_OF.get(base_suffix(names[0]), "")
     seen: dict[str, str] = {}
     for file in names:
-        if base_suffix(file) not in _DATA_SUFFIXES:
-            raise DataError(f"{file} has an unknown suffix; expected {_FORMS}")
-        if is_compressed(file) and base_suffix(file) not in (*TEXT_SUFFIXES, ".ts"):
+        suffix = base_suffix(file)
+        if suffix not in _FORM_OF:
+            raise DataError(f"{file} has an unknown suffix; expected {_EXPECTED}")
+        if is_compressed(file) and form not in ("text", "ts"):
             raise DataError(
                 f"{file}: compressed {suffix} files cannot be read: decompress it first"
             )
-        if len(names) > 1 and base_suffix(file) not in form:
+        if len(names) > 1 and (_FORM_OF[suffix] != form or form not in ("text", "parquet")):
             raise DataError(
                 f"{name}: {file} cannot be read together with {names[0]}. Several files must be "
                 f"all Parquet (one table), or all CSV (one series per file): give a pattern such "
@@ -180,7 +179,7 @@ def _files(name: str, root: str, names: Iterable[str], *, is_one: bool = False) 
                 f"twice. Remove one"
             )
         seen[real] = file
-    return Files(name, Path(root).absolute(), names, paths, suffix, is_one)
+    return Files(name, Path(root).absolute(), names, paths, form, is_one)
 
 
 def _has_wildcard(path: str) -> bool:
@@ -301,23 +300,18 @@ class FilesPart(TablePart):
         return labels
 
     def _label_columns(self, table: CsvFile) -> Columns:
-        """Return the columns of ``labels.csv``: as requested, of a usual name, or the first."""
-        names, requested = table.names, self.requested
-        for role, name in {"label": requested.label, "groups": requested.groups}.items():
-            if name is not None and name not in names:
+        """Return the columns of ``labels.csv``: file and label, unless others are requested."""
+        requested = self.requested
+        (id,) = requested.ids or ("file",)
+        columns = Columns((), id, label=requested.label or "label", groups=requested.groups)
+        for role in ("id", "label", "groups"):
+            name = getattr(columns, role)
+            if name is not None and name not in table.names:
                 raise DataError(
                     f"{table.name} has no column {name!r} ({role}). The columns are "
-                    f"{', '.join(names)}"
+                    f"{', '.join(table.names)}. Rename one, or use {role}='...' (--{role} ...)"
                 )
-        id = requested.ids[0] if requested.ids else _usual(names, _FILE_COLUMNS)
-        others = [name for name in names if name != id]
-        if id not in names or not others or (self.folder / id).is_file():
-            raise DataError(
-                f"{table.name}: the first line must name the columns, file and label, got "
-                f"{', '.join(names)}"
-            )
-        label = requested.label or _usual(others, _LABEL_COLUMNS)
-        return Columns((), id=id, label=label, groups=requested.groups)
+        return columns
 
     def _labelled_files(self, labels: dict[str, tuple[str, str]]) -> dict[str, Path]:
         """Return the files in the order of the labels; every file must have a label."""
@@ -338,11 +332,6 @@ class FilesPart(TablePart):
                 f"{unlabelled[0]!r} has no label in {listing} ({len(unlabelled)} without labels)"
             )
         return files
-
-
-def _usual(names: Sequence[str], usual: Sequence[str]) -> str:
-    """Return the column with the first of some usual names, else the first column."""
-    return next((name for name in usual if name in names), names[0])
 
 
 def _resolve(files: Files, requested: RequestedColumns) -> Columns:

@@ -26,13 +26,7 @@ from slts.series.dataset import Dataset, first_missing
 from slts.series.missing import trim_padding
 from slts.tables.arrow import FramePart, ParquetScan
 from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
-from slts.tables.files import (
-    FEATHER_SUFFIXES,
-    PARQUET_SUFFIXES,
-    TEXT_SUFFIXES,
-    FilesPart,
-    find_files,
-)
+from slts.tables.files import FilesPart, find_files
 from slts.tables.roles import ExpectedColumns, RequestedColumns
 from slts.tables.scan import SeriesScan, TablePart
 from slts.tables.text import CsvPart, base_suffix, open_binary, saved_stdin
@@ -181,15 +175,15 @@ def _scan_path(source: Any, requested: RequestedColumns) -> SeriesScan:
         requested.require_none(source)
         return _of_whole(WholePart(source, None, requested.expected))
     files = find_files(source)
-    if files.suffix in PARQUET_SUFFIXES:
+    if files.form == "parquet":
         return ParquetScan(files, requested)
     one_per_file = requested.expected.one_file_per_series and not requested.ids
-    if files.suffix in TEXT_SUFFIXES and (one_per_file or not files.is_one):
+    if files.form == "text" and (one_per_file or not files.is_one):
         return _of_part(FilesPart.of(files, requested), files.n_bytes)
     path, name = files.paths[0], files.names[0]
-    if files.suffix in TEXT_SUFFIXES:
+    if files.form == "text":
         return _of_part(CsvPart.of(path, name, requested), files.n_bytes)
-    if files.suffix in FEATHER_SUFFIXES:
+    if files.form == "feather":
         return _of_part(FramePart.of_feather(path, name, requested), files.n_bytes)
     requested.require_none(name)
     return _of_whole(WholePart(name, path, requested.expected), files.n_bytes)

@@ -22,9 +22,9 @@ import numpy as np
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
+from slts.tables import scan
 from slts.tables.columns import INEXACT, SAMPLE_ROWS, Rows, kind_of, require_distinct
 from slts.tables.roles import LEAST_STEPS, RequestedColumns, resolve_columns
-from slts.tables.scan import TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
@@ -35,7 +35,6 @@ _NOT_UTF8 = (
     "the text is not UTF-8. It may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
     "WINDOWS-1252 -t UTF-8"
 )
-_BOOLEAN = ("true", "false", "0", "1")
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst")
 # How many times larger a compressed text file may be in memory.
 _COMPRESSION = 8
@@ -286,15 +285,16 @@ class CsvFile:
         raise DataError(f"{self.name} cannot be read as CSV: {error}") from error
 
     def _fits(self, cell: str, dtype: Any) -> bool:
-        if cell in missing_cells():
-            return True
-        if pa.types.is_boolean(dtype):
-            return cell.lower() in _BOOLEAN
-        return _is_number(cell.replace(self.decimal, ".")) and "_" not in cell
+        dtype = dtype if pa.types.is_boolean(dtype) else pa.float64()
+        try:
+            pa.scalar(cell.replace(self.decimal, ".")).cast(dtype)
+        except pa.ArrowInvalid:
+            return cell in missing_cells()
+        return True
 
 
 @dataclass(frozen=True)
-class CsvPart(TablePart):
+class CsvPart(scan.TablePart):
     """All of a CSV file."""
 
     name: str
@@ -308,7 +308,7 @@ class CsvPart(TablePart):
         table = CsvFile.at(path, name)
         columns = table.resolve(requested)
         size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
-        return cls(name, table, columns, is_small(size))
+        return cls(name, table, columns, size <= scan.SMALL_BYTES)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""
