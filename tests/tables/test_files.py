@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from slts import DataError
 from slts.datasets import load
-from slts.tables import read_series, scan_series
-from slts.tables.roles import ExpectedColumns
+from slts.tables import ExpectedColumns, read_series, scan_series
 from tests.tables.forms import (
     assert_holds,
     list_table,
@@ -63,12 +62,10 @@ def test_what_cannot_be_read_together(tmp_path):
     os.symlink(file, tmp_path / "link.parquet")
     with pytest.raises(DataError, match=r"link.parquet is in .* twice, also as .*0.parquet"):
         scan_series([file, tmp_path / "link.parquet"])
-    with pytest.raises(FileNotFoundError, match="in the list of files: there is no such file"):
+    with pytest.raises(FileNotFoundError, match=r"absent\.parquet"):
         scan_series([file, tmp_path / "absent.parquet"])
     with pytest.raises(FileNotFoundError, match=r"no file matches it as a pattern.*add '/\*.parq"):
         scan_series(f"{tmp_path}/[a]")
-    with pytest.raises(DataError, match="item 1 of the list of files is of type int"):
-        scan_series([file, 3])
 
 
 def test_columns_in_names_of_folders_must_be_columns(tmp_path):

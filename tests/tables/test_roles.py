@@ -10,14 +10,12 @@ import pyarrow as pa
 
 import slts
 from slts import DataError
-from slts.tables import read_series, scan_series
-from slts.tables.columns import Named, Rows
+from slts.tables import ExpectedColumns, read_series, scan_series
+from slts.tables.columns import Named, RequestedColumns, Rows
 from slts.tables.roles import (
     ID_NAMES,
     LABEL_NAMES,
     TIME_NAMES,
-    ExpectedColumns,
-    RequestedColumns,
     resolve_columns,
 )
 

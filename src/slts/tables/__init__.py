@@ -8,7 +8,7 @@ dask_collections  Dask bags and data frames, one part per partition
 roles             which column is id, time, label and channel; the errors that ask for them
 scan              `SeriesScan`, and parts of a table that are read in batches
 assembly          rows -> `Dataset`: long, wide and list form
-columns           rows in Arrow's form, the kinds of their columns, and times on a grid
+columns           what is said about columns; rows in Arrow's form, kinds, and times on a grid
 
 Tables need the extra ``io`` (pyarrow).
 """
@@ -16,8 +16,8 @@ Tables need the extra ``io`` (pyarrow).
 from __future__ import annotations
 
 from slts.series.dataset import Columns, Dataset
+from slts.tables.columns import ExpectedColumns
 from slts.tables.reading import iter_series, read_series, scan_series
-from slts.tables.roles import ExpectedColumns
 from slts.tables.scan import SeriesScan
 
 __all__ = [

@@ -25,6 +25,7 @@ from slts.tables.columns import (
     NUMERIC,
     SAMPLE_ROWS,
     Named,
+    RequestedColumns,
     Rows,
     arrow_table,
     kind_of,
@@ -32,7 +33,7 @@ from slts.tables.columns import (
     require_distinct,
 )
 from slts.tables.files import Files
-from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.roles import resolve_columns
 from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -311,8 +312,7 @@ def _require_no_columns_in(folders: Sequence[str], name: str) -> None:
         if equals:
             raise DataError(
                 f"{name}: columns in names of folders, such as {folder!r}, are not read. Write "
-                f"{column!r} as a column of every file. For a table that fits in memory, use "
-                f"slts.scan_series(pyarrow.dataset.dataset(folder, partitioning='hive').to_table())"
+                f"{column!r} as a column of every file"
             )
 
 

@@ -1,4 +1,4 @@
-"""Rows of tables in the form of Arrow: their place, the kinds of their columns, and times."""
+"""What is said about columns; rows in the form of Arrow, the kinds of their columns, and times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -31,6 +31,8 @@ _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 INEXACT = 2**53
 # Decimal digits that float64 represents exactly.
 _EXACT_DIGITS = 15
+# The label of a folder with one file per series is no column of its files.
+FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # How text is read as time, with an example.
 TIME_FORMS = {
     "number": "0.5",
@@ -47,6 +49,66 @@ _OTHER_DATES = {
 _MOST_STEPS = 1000
 # Largest rounding error of a time, in steps.
 _TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class ExpectedColumns:
+    """What a trained model says about the columns of a table.
+
+    Attributes
+    ----------
+    channels
+        Names of its channels, which are read in this order if all are present.
+    label
+        Label column of its training data, which is the label of other tables that have it.
+    n_channels
+        Number of its channels.
+    """
+
+    channels: Sequence[str] | None = None
+    label: str | None = None
+    n_channels: int | None = None
+
+    @property
+    def one_file_per_series(self) -> bool:
+        """Whether the model was trained on a folder of files."""
+        return self.label in (FILE_LABEL, FOLDER_LABEL)
+
+
+@dataclass(frozen=True)
+class RequestedColumns:
+    """What the caller says about the columns; see `slts.scan_series`.
+
+    `expected` is what a model says.
+    """
+
+    id: str | Sequence[str] | None = None
+    time: str | None = None
+    label: str | None = None
+    channels: str | Sequence[str] | None = None
+    groups: str | None = None
+    every: str | float | None = None
+    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that identify the series together."""
+        if self.id is None or isinstance(self.id, str):
+            return () if self.id is None else (self.id,)
+        return tuple(self.id)
+
+    @property
+    def names_channels(self) -> bool:
+        """Whether the caller or a model names the channels: other columns do not matter then."""
+        return self.channels is not None or self.expected.channels is not None
+
+    def require_none(self, source: str) -> None:
+        """Raise an error if a column of a source without named columns is requested."""
+        for role in ("id", "time", "label", "channels", "groups", "every"):
+            if getattr(self, role) is not None:
+                raise DataError(
+                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
+                )
 
 
 class Origin(Protocol):
@@ -109,14 +171,11 @@ def arrow_table(frame: Any, name: str) -> Any:
     try:
         table = pa.table(frame)
         return table.drop_columns([n for n in table.column_names if _UNNAMED_INDEX.fullmatch(n)])
-    except pa.ArrowException as error:
-        text = " ".join(str(part) for part in error.args)
+    except (pa.ArrowException, ValueError) as error:
         raise DataError(
-            f"{name}: a column cannot be read, because its values have several types: {text}"
+            f"{name} cannot be read: {error}. Every column must have values of one type, and a "
+            f"name of its own"
         ) from error
-    except ValueError as error:
-        # pandas: columns of equal names.
-        raise DataError(f"{name} cannot be read: {error}") from error
 
 
 def require_distinct(names: Sequence[str], name: str) -> None:
@@ -184,6 +243,15 @@ def first_true(mask: Any) -> int | None:
     """Return the first row of an Arrow mask that is true."""
     rows: AnyArray = mask.to_numpy(zero_copy_only=False) if len(mask) else np.empty(0, bool)
     return int(np.argmax(rows)) if rows.any() else None
+
+
+def is_number(cell: object) -> bool:
+    """Tell whether text is a number with a decimal point."""
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
 
 
 def call(role: str, *names: str) -> str:

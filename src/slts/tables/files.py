@@ -15,14 +15,15 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
 from slts.tables.assembly import checked_rows, used_columns
-from slts.tables.columns import SAMPLE_ROWS, Rows
-from slts.tables.roles import (
+from slts.tables.columns import (
     FILE_LABEL,
     FOLDER_LABEL,
+    SAMPLE_ROWS,
     ExpectedColumns,
     RequestedColumns,
-    resolve_columns,
+    Rows,
 )
+from slts.tables.roles import resolve_columns
 from slts.tables.scan import TablePart
 from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_times
 
@@ -86,7 +87,7 @@ class Files:
 def find_files(source: OnePath | Sequence[OnePath]) -> Files:
     """Return the files of a path, a folder, a pattern or a list, which has its own order."""
     if not isinstance(source, str | os.PathLike):
-        names = [_existing(path, number) for number, path in enumerate(source)]
+        names = [os.fspath(path) for path in source]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         parents = [os.path.dirname(os.path.abspath(name)) for name in names]
         return _files(f"{names[0]}{more}", os.path.commonpath(parents), names)
@@ -102,16 +103,6 @@ def find_files(source: OnePath | Sequence[OnePath]) -> Files:
         f"{name}: there is no such file, folder or data set. (Only local files can be read: "
         f"download others, mount their storage, or use a Dask data frame.)"
     )
-
-
-def _existing(path: object, number: int) -> str:
-    if not isinstance(path, str | os.PathLike):
-        raise DataError(
-            f"item {number} of the list of files is of type {type(path).__name__}, expected a path"
-        )
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"{path}, in the list of files: there is no such file")
-    return os.fspath(path)
 
 
 def _matches(pattern: str) -> list[str]:

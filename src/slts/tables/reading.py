@@ -25,9 +25,9 @@ from slts.series.convert import as_series, is_frame
 from slts.series.dataset import Dataset, first_missing
 from slts.series.missing import trim_padding
 from slts.tables.arrow import FramePart, ParquetScan
+from slts.tables.columns import ExpectedColumns, RequestedColumns
 from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
 from slts.tables.files import FilesPart, find_files
-from slts.tables.roles import ExpectedColumns, RequestedColumns
 from slts.tables.scan import SeriesScan, TablePart
 from slts.tables.text import CsvPart, base_suffix, open_binary, saved_stdin
 

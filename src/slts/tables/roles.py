@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -23,9 +23,11 @@ from slts.tables.columns import (
     NUMERIC,
     ROW_NUMBERS,
     Kind,
+    RequestedColumns,
     Rows,
     call,
     grid_step,
+    is_number,
     joined,
     kind_of,
     plain_column,
@@ -37,8 +39,6 @@ from slts.tables.columns import (
 ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
 TIME_NAMES = ("time", "t", "timestamp", "step", "date", "datetime")
 LABEL_NAMES = ("label", "class", "class_label", "target", "category")
-# The label of a folder with one file per series is no column of its files.
-FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # Least number of columns that can be the steps of series, one series per row.
 LEAST_STEPS = 7
 # Steps that show that a column rises.
@@ -49,66 +49,6 @@ _UNUSABLE: dict[str, tuple[Kind, ...]] = {
     "time": ("boolean", "other", "empty"),
     "label": ("list", "other", "empty"),
 }
-
-
-@dataclass(frozen=True)
-class ExpectedColumns:
-    """What a trained model says about the columns of a table.
-
-    Attributes
-    ----------
-    channels
-        Names of its channels, which are read in this order if all are present.
-    label
-        Label column of its training data, which is the label of other tables that have it.
-    n_channels
-        Number of its channels.
-    """
-
-    channels: Sequence[str] | None = None
-    label: str | None = None
-    n_channels: int | None = None
-
-    @property
-    def one_file_per_series(self) -> bool:
-        """Whether the model was trained on a folder of files."""
-        return self.label in (FILE_LABEL, FOLDER_LABEL)
-
-
-@dataclass(frozen=True)
-class RequestedColumns:
-    """What the caller says about the columns; see `slts.scan_series`.
-
-    `expected` is what a model says.
-    """
-
-    id: str | Sequence[str] | None = None
-    time: str | None = None
-    label: str | None = None
-    channels: str | Sequence[str] | None = None
-    groups: str | None = None
-    every: str | float | None = None
-    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The columns that identify the series together."""
-        if self.id is None or isinstance(self.id, str):
-            return () if self.id is None else (self.id,)
-        return tuple(self.id)
-
-    @property
-    def names_channels(self) -> bool:
-        """Whether the caller or a model names the channels: other columns do not matter then."""
-        return self.channels is not None or self.expected.channels is not None
-
-    def require_none(self, source: str) -> None:
-        """Raise an error if a column of a source without named columns is requested."""
-        for role in ("id", "time", "label", "channels", "groups", "every"):
-            if getattr(self, role) is not None:
-                raise DataError(
-                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
-                )
 
 
 @dataclass(frozen=True)
@@ -356,9 +296,10 @@ def _label_without_header(
     if requested.label is not None or chosen is not None:
         return requested.label
     first, last = free[0], free[-1]
-    texts = [name for name in (first, last) if table.kinds[name] == "text"]
     values = table.column(first).drop_null().to_pylist()
-    if texts == [first] or (not texts and all(value == int(value) for value in values)):
+    if table.kinds[first] == "text":
+        return first
+    if table.kinds[last] != "text" and all(value == int(value) for value in values):
         return first
     raise DataError(
         f"{table.name} has no header, and its first column is not a label, as in files of the UCR "
@@ -454,22 +395,14 @@ def _raise_if_misspelt(table: _Table, name: str) -> None:
     if table.kinds[name] != "text":
         return
     cells = table.column(name).to_pylist()
-    wrong = [row for row, cell in enumerate(cells) if cell and not _is_number(cell)]
-    has_commas = all(_is_number(str(cells[row]).replace(",", ".")) for row in wrong)
+    wrong = [row for row, cell in enumerate(cells) if cell and not is_number(cell)]
+    has_commas = all(is_number(str(cells[row]).replace(",", ".")) for row in wrong)
     if wrong and (has_commas or 2 * len(wrong) < len(cells)):
         raise DataError(
             f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}, expected a number "
             f"with a decimal point. Correct the cell, or leave it empty if the value is missing. "
             f"In CSV, decimal commas need semicolons between cells"
         )
-
-
-def _is_number(cell: object) -> bool:
-    try:
-        float(str(cell))
-    except ValueError:
-        return False
-    return True
 
 
 def _time_form(table: _Table, columns: Columns) -> str | None:

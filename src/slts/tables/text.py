@@ -23,8 +23,16 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
 from slts.tables import scan
-from slts.tables.columns import INEXACT, SAMPLE_ROWS, Rows, kind_of, require_distinct
-from slts.tables.roles import LEAST_STEPS, RequestedColumns, resolve_columns
+from slts.tables.columns import (
+    INEXACT,
+    SAMPLE_ROWS,
+    RequestedColumns,
+    Rows,
+    is_number,
+    kind_of,
+    require_distinct,
+)
+from slts.tables.roles import LEAST_STEPS, resolve_columns
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
@@ -144,13 +152,10 @@ class CsvFile:
         first = lines[n_blank]
         delimiter = "\t" if base_suffix(path) == ".tsv" else max(",;\t|", key=first.count)
         reader = csv.reader(lines[n_blank:], delimiter=delimiter)
-        try:
-            cells = [cell.strip() for cell in next(reader)]
-        except csv.Error as error:
-            raise DataError(f"the first line of {name} is not CSV: {error}") from error
+        cells = [cell.strip() for cell in next(reader)]
         if "\ufffd" in first:
             raise DataError(f"{name}, line {n_blank + 1}: {_NOT_UTF8}")
-        has_header = not all(map(_is_number, cells)) if one_series else _is_header(cells)
+        has_header = not all(map(_numeric, cells)) if one_series else _is_header(cells)
         if not has_header and not one_series and len(cells) <= LEAST_STEPS:
             raise DataError(
                 f"{name} begins with numbers, {first.strip()[:60]!r}: its first line must name the "
@@ -322,13 +327,9 @@ def with_text_times(columns: Columns) -> Columns:
     return replace(columns, time_form="number") if is_number else columns
 
 
-def _is_number(cell: str) -> bool:
+def _numeric(cell: str) -> bool:
     """Tell whether text is a number, with a decimal point or a decimal comma."""
-    try:
-        float(cell.replace(",", ".", 1))
-    except ValueError:
-        return False
-    return True
+    return is_number(cell.replace(",", ".", 1))
 
 
 def _is_header(cells: Sequence[str]) -> bool:
@@ -338,12 +339,12 @@ def _is_header(cells: Sequence[str]) -> bool:
     but the first and the last cell of a line of data are numbers; one of these may be a label. A
     short series is padded with empty cells.
     """
-    while len(cells) > LEAST_STEPS and cells[-1] in missing_cells() and _is_number(cells[1]):
+    while len(cells) > LEAST_STEPS and cells[-1] in missing_cells() and _numeric(cells[1]):
         cells = cells[:-1]
     inner = cells[1:-1] if len(cells) > LEAST_STEPS else cells
-    if not all(map(_is_number, inner)) or not (_is_number(cells[0]) or _is_number(cells[-1])):
+    if not all(map(_numeric, inner)) or not (_numeric(cells[0]) or _numeric(cells[-1])):
         return True
-    numbers = [float(cell.replace(",", ".", 1)) for cell in cells if _is_number(cell)]
+    numbers = [float(cell.replace(",", ".", 1)) for cell in cells if _numeric(cell)]
     steps = np.diff(numbers)
     return len(cells) > LEAST_STEPS and bool(
         steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-3)
