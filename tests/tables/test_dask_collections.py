@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 pytest.importorskip("dask.bag")
 pytest.importorskip("dask.dataframe")
 
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from slts import DataError
 from slts.series.dataset import join
-from slts.tables import dask_collections, scan_series
+from slts.tables import scan_series
 from slts.tables.dask_collections import is_collection
 from tests.tables.forms import assert_holds, csv_text, long_table, make_data, replaced
 
@@ -174,22 +173,6 @@ def test_a_series_repeated_in_a_later_partition_is_an_error_in_batches():
     again = frame_of([table.slice(0, cut), table.slice(cut), table.slice(0, 2)])
     with pytest.raises(DataError, match=r"partition 2: series 'r000' is repeated"):
         list(scan_series(again).batches())
-
-
-def test_columns_are_found_in_the_first_rows_of_a_partition(monkeypatch):
-    computed = []
-
-    def watched(payload):
-        computed.append(compute(payload))
-        return computed[-1]
-
-    compute = dask_collections._compute
-    monkeypatch.setattr(dask_collections, "_compute", watched)
-    monkeypatch.setattr(dask_collections, "SAMPLE_ROWS", 20)
-    ids = np.repeat(np.arange(10), 5)
-    scan = scan_series(frame_of([pa.table({"id": ids, "x": np.arange(len(ids)) % 3})]), id="id")
-    assert [len(frame) for frame in computed] == [20]
-    assert len(scan.read()) == 10
 
 
 # -- Both

@@ -50,6 +50,7 @@ def test_folders_patterns_and_lists_of_parquet(form, tmp_path):
         assert_holds(scan.read(), data)
         assert_holds(read_parts(scan), data)
     assert len(scan_series(files[:1]).read()) < 12
+    assert len(scan_series(tmp_path / "_delta_log" / "..").read()) == 12
 
 
 def test_what_cannot_be_read_together(tmp_path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -188,19 +187,6 @@ def test_infinite_values_are_named_by_row(tmp_path):
     pq.write_table(table, path, row_group_size=3)
     with pytest.raises(DataError, match=r"data.parquet, row 13 \(series 3\): 'x' is infinite"):
         read_parts(scan_series(path))
-
-
-def test_a_label_that_changes_in_another_part_is_an_error(tmp_path):
-    path = tmp_path / "data.parquet"
-    table = pa.table(
-        {"id": ["a"] * 4 + ["b"] * 4, "label": ["u"] * 6 + ["v"] * 2, "x": np.arange(8.0)}
-    )
-    pq.write_table(table, path, row_group_size=2)
-    scan = scan_series(path, id="id", label="label")
-    with pytest.raises(DataError, match=r"'label' \(label\) varies in series 'b': 'u' and 'v'"):
-        read_parts(scan)
-    # The label is constant in "a".
-    assert len(next(scan.batches(batch_size=1))) == 1
 
 
 def test_steps_are_sorted_within_a_series_only(tmp_path):

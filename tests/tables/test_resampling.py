@@ -135,9 +135,3 @@ def test_rounded_times_lose_no_step():
     data = pa.table({"id": ["a"] * 4, "t": [0.0, 0.1, 0.2, 0.3], "x": [1.0, None, 3.0, 4.0]})
     found = scan_series(data, every=0.1, channels=["x"]).read().series
     np.testing.assert_allclose(found.values[:, 0], [1.0, 2.0, 3.0, 4.0])
-
-
-def test_an_infinite_value_between_the_steps_is_not_lost():
-    data = gappy([1.0, 2.0, 3.0, np.inf, 5.0])
-    with pytest.raises(DataError, match="'x' is infinite"):
-        scan_series(data, every=2, channels=["x"]).read()

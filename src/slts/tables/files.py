@@ -170,7 +170,7 @@ def _files(name: str, root: str, names: Iterable[str], *, is_one: bool = False) 
                 f"twice. Remove one"
             )
         seen[real] = file
-    return Files(name, Path(root).absolute(), names, paths, form, is_one)
+    return Files(name, Path(os.path.abspath(root)), names, paths, form, is_one)
 
 
 def _has_wildcard(path: str) -> bool:
