@@ -96,9 +96,9 @@ def test_labels_of_another_type_are_an_error_with_advice_that_works(wrong, right
     answers = [right(label) for label in y_test]
     labels = [wrong(label) for label in answers]
     for work in (model.score, partial(slts.certify, model)):
-        with pytest.raises(slts.DataError, match=r"Convert them: \[.* for label in y\]") as caught:
+        with pytest.raises(slts.DataError, match=r"convert them: \[.* for label in y\]") as caught:
             work(X_test, labels)
-    advice = str(caught.value).partition("Convert them: ")[2].rstrip(".")
+    advice = str(caught.value).partition("convert them: ")[2].rstrip(".")
     converted = eval(advice, {"model": model, "y": labels})
     assert model.score(X_test, converted) == model.score(X_test, answers)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 pytest.importorskip("dask.bag")
 pytest.importorskip("dask.dataframe")
 
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from slts import DataError
 from slts.series.dataset import join
-from slts.tables import dask_collections, scan_series
+from slts.tables import scan_series
 from slts.tables.dask_collections import is_collection
 from tests.tables.forms import assert_holds, csv_text, long_table, make_data, replaced
 
@@ -101,12 +100,6 @@ def test_bad_bags(elements, message):
         scan_series(bag_of(elements, 1)).read()
 
 
-def test_labels_are_compared_between_batches():
-    part = scan_series(bag_of([(X, "a"), (X, 1)], 1)).parts()[0]
-    with pytest.raises(DataError, match="the label of element 1 is 1, but labels must be all text"):
-        list(part.batches(labels=True, batch_size=1))
-
-
 def test_a_bag_has_no_columns():
     with pytest.raises(DataError, match=r"Dask bag has no named columns, so id \(--id\) cannot"):
         scan_series(bag_of([X], 1), id="id")
@@ -182,22 +175,6 @@ def test_a_series_repeated_in_a_later_partition_is_an_error_in_batches():
         list(scan_series(again).batches())
 
 
-def test_columns_are_found_in_the_first_rows_of_a_partition(monkeypatch):
-    computed = []
-
-    def watched(payload):
-        computed.append(compute(payload))
-        return computed[-1]
-
-    compute = dask_collections._compute
-    monkeypatch.setattr(dask_collections, "_compute", watched)
-    monkeypatch.setattr(dask_collections, "SAMPLE_ROWS", 20)
-    ids = np.repeat(np.arange(10), 5)
-    scan = scan_series(frame_of([pa.table({"id": ids, "x": np.arange(len(ids)) % 3})]), id="id")
-    assert [len(frame) for frame in computed] == [20]
-    assert len(scan.read()) == 10
-
-
 # -- Both
 
 
@@ -231,11 +208,6 @@ def test_data_that_a_cluster_holds_are_read_by_its_client():
     assert len(scan_series(bag_of(list(BATCH), 3)).read()) == len(BATCH)
 
 
-def test_other_objects_are_not_collections(tmp_path):
-    for thing in (None, [X], BATCH, "data.parquet", tmp_path):
-        assert not is_collection(thing)
-
-
 def test_scanning_a_file_does_not_import_dask(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text(csv_text(long_table(*DATA)))
@@ -246,15 +218,3 @@ def test_scanning_a_file_does_not_import_dask(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_text_times_of_a_data_frame_order_the_steps():
-    table = long_table(*DATA)
-    moments = np.datetime64("2024-03-01T00:00:00.5") + 1000 * np.array(table["t"].to_pylist())
-    table = replaced(table, "t", pa.array([str(m).replace("T", " ") for m in moments]))
-    cut = int(BATCH.offsets[5])
-    mixed = np.concatenate([np.arange(cut)[::-1], np.arange(cut, table.num_rows)[::-1]])
-    table = table.take(mixed)
-    found = scan_series(frame_of([table.slice(0, cut), table.slice(cut)])).read()
-    assert found.columns.time == "t"
-    assert found.series[np.argsort(found.ids)] == BATCH

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError
-from slts.tables import iter_series, read_series, scan_series
+from slts.tables import read_series, scan_series
 from tests.tables.forms import (
     csv_text,
     list_table,
@@ -72,14 +71,6 @@ def test_every_table_has_groups(form, data, tmp_path):
     assert scan_series(source, channels=channels).read().groups is None
 
 
-def test_groups_are_read_in_batches(data, tmp_path):
-    source = sources(data, tmp_path)["csv"]
-    parts = list(iter_series(source, groups="subject", batch_size=5))
-    assert [part.groups.tolist() for part in parts] == [
-        SUBJECTS[:5].tolist(), SUBJECTS[5:10].tolist(), SUBJECTS[10:].tolist(),
-    ]  # fmt: skip
-
-
 def test_columns_that_are_not_groups(data, tmp_path):
     batch = data[0]
     table = with_subject(long_table(*data), batch)
@@ -94,13 +85,6 @@ def test_columns_that_are_not_groups(data, tmp_path):
     path.write_text(csv_text(table.set_column(6, "subject", [varying])))
     with pytest.raises(DataError, match=r"\(series 'r003'\): 'subject' \(groups\) is missing"):
         read_series(path, groups="subject")
-    with pytest.raises(DataError, match=r"no column 'person' \(groups\)"):
-        scan_series(path, groups="person")
-    with pytest.raises(DataError, match=r"'label' cannot have two roles \(groups\)"):
-        scan_series(path, groups="label", label="label")
-    np.savez(tmp_path / "data.npz", X=np.zeros((3, 1, 4)), y=[0, 1, 0])
-    with pytest.raises(DataError, match=r"no named columns, so groups \(--groups\) cannot"):
-        scan_series(tmp_path / "data.npz", groups="subject")
 
 
 def test_groups_of_series_on_a_grid_of_time(data, tmp_path):
@@ -110,24 +94,6 @@ def test_groups_of_series_on_a_grid_of_time(data, tmp_path):
     found = read_series(path, groups="subject", every=2)
     assert found.groups.tolist() == SUBJECTS.tolist()
     assert found.series.lengths.sum() < data[0].lengths.sum()
-    varying = table["subject"].to_pylist()
-    varying[int(data[0].offsets[3]) + 1] = "s7"
-    path.write_text(csv_text(table.set_column(6, "subject", [varying])))
-    with pytest.raises(DataError, match=r"'subject' \(groups\) varies in series 'r003'"):
-        read_series(path, groups="subject", every=2)
-
-
-@pytest.mark.parametrize("subjects", [SUBJECTS, np.arange(12) // 3])
-def test_groups_of_wide_files(subjects, tmp_path):
-    steps = {f"s{k}": np.sin(np.arange(12) * (k + 1)) for k in range(10)}
-    ids, labels = [f"r{i}" for i in range(12)], ["up", "down"] * 6
-    table = pa.table({"id": ids, "label": labels, "subject": subjects, **steps})
-    path = tmp_path / "data.csv"
-    path.write_text(csv_text(table))
-    found = read_series(path, groups="subject")
-    assert found.columns.wide
-    assert found.columns.channels == tuple(steps)
-    assert found.groups.tolist() == [str(subject) for subject in subjects]
 
 
 def test_groups_of_a_folder_are_a_column_of_its_labels(data, tmp_path):

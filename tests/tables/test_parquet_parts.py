@@ -2,12 +2,10 @@
 
 import gc
 import weakref
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa
@@ -64,20 +62,6 @@ def assert_complete(scan, data):
 # -- How files are cut
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [False, True])
-@pytest.mark.parametrize("size", [3, 7, 50, 1000])
-def test_all_parts_together_hold_all_series(size, text, tmp_path):
-    lengths = [1, 4, 2, 40, 1, 1, 9, 3, 25, 2, 2, 6]
-    data = series_of_lengths(lengths, text=text)
-    pq.write_table(long_table(*data), tmp_path / "data.parquet", row_group_size=size)
-    scan = scan_series(tmp_path / "data.parquet")
-    assert_complete(scan, data)
-    # One part per row group, or sixteen parts of about the same size.
-    assert len(scan.parts()) == min(-(-sum(lengths) // size), 16)
-    assert [part.name for part in scan.parts()] == [part.name for part in scan.parts()]
-
-
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -98,20 +82,6 @@ def test_any_cut_gives_the_same_series(lengths, sizes, cut, lists, text, tmp_pat
     write_groups(folder / "1.parquet", table.slice(row), sizes[half:])
     id, label = ("id", "label") if lists else ("recording", "label")
     assert_holds(read_parts(scan_series(folder, id=id, label=label, channels="c1,c2")), data)
-
-
-@pytest.mark.parametrize("text", [False, True])
-def test_a_series_may_span_parts_and_files(text, tmp_path):
-    data = series_of_lengths([3, 100, 1, 60, 2], text=text)
-    table = long_table(*data)
-    cuts = [0, 1, 1, 20, 70, 101, 103, 104, 130, 166]
-    for number, (start, stop) in enumerate(pairwise(cuts)):
-        write_groups(tmp_path / f"{number}.parquet", table.slice(start, stop - start), [0, 5, 0, 5])
-    scan = scan_series(tmp_path)
-    assert_complete(scan, data)
-    owned = counts(scan.parts())
-    assert sum(owned) == 5
-    assert owned.count(0) >= 5
 
 
 def test_neighbours_in_different_parts_may_look_alike(tmp_path):
@@ -209,21 +179,6 @@ def test_files_are_released_after_reading(form, tmp_path, monkeypatch):
 # -- Series across parts
 
 
-def test_missing_labels_are_named_by_row(tmp_path):
-    batch, labels, ids = make_data()
-    table = long_table(batch, labels, ids)
-    gaps = table["label"].to_pylist()
-    start, stop = batch.offsets[6:8]
-    gaps[start:stop] = [None] * (stop - start)
-    path = tmp_path / "data.parquet"
-    pq.write_table(replaced(table, "label", pa.array(gaps)), path, row_group_size=5)
-    scan = scan_series(path)
-    message = rf"data.parquet, row {start} \(series 'r006'\): 'label' \(label\) is missing"
-    with pytest.raises(DataError, match=message):
-        read_parts(scan)
-    assert len(scan.read(labels=False)) == len(batch)
-
-
 def test_infinite_values_are_named_by_row(tmp_path):
     path = tmp_path / "data.parquet"
     values = np.arange(20.0)
@@ -232,19 +187,6 @@ def test_infinite_values_are_named_by_row(tmp_path):
     pq.write_table(table, path, row_group_size=3)
     with pytest.raises(DataError, match=r"data.parquet, row 13 \(series 3\): 'x' is infinite"):
         read_parts(scan_series(path))
-
-
-def test_a_label_that_changes_in_another_part_is_an_error(tmp_path):
-    path = tmp_path / "data.parquet"
-    table = pa.table(
-        {"id": ["a"] * 4 + ["b"] * 4, "label": ["u"] * 6 + ["v"] * 2, "x": np.arange(8.0)}
-    )
-    pq.write_table(table, path, row_group_size=2)
-    scan = scan_series(path, id="id", label="label")
-    with pytest.raises(DataError, match=r"'label' \(label\) varies in series 'b': 'u' and 'v'"):
-        read_parts(scan)
-    # The label is constant in "a".
-    assert len(next(scan.batches(batch_size=1))) == 1
 
 
 def test_steps_are_sorted_within_a_series_only(tmp_path):

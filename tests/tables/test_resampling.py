@@ -116,15 +116,6 @@ def test_a_grid_needs_a_time():
         scan_series(np_source, every=1)
 
 
-def test_errors_in_rows_are_still_found():
-    twice = [np.append(TIMES[0], TIMES[0][-1]), *TIMES[1:]]
-    with pytest.raises(DataError, match="occurs twice in series 'a'"):
-        scan_series(table(twice), every=0.1).read()
-    labels = pa.array(["u"] * 5 + ["v"] * 78)
-    with pytest.raises(DataError, match=r"'label' \(label\) varies in series 'a'"):
-        scan_series(table().set_column(2, "label", labels), every=0.1).read()
-
-
 def gappy(x, **columns):
     return pa.table({"id": list("aaaaa"), "t": [0.0, 1.0, 2.0, 3.0, 4.0], "x": x, **columns})
 
@@ -144,9 +135,3 @@ def test_rounded_times_lose_no_step():
     data = pa.table({"id": ["a"] * 4, "t": [0.0, 0.1, 0.2, 0.3], "x": [1.0, None, 3.0, 4.0]})
     found = scan_series(data, every=0.1, channels=["x"]).read().series
     np.testing.assert_allclose(found.values[:, 0], [1.0, 2.0, 3.0, 4.0])
-
-
-def test_an_infinite_value_between_the_steps_is_not_lost():
-    data = gappy([1.0, 2.0, 3.0, np.inf, 5.0])
-    with pytest.raises(DataError, match="'x' is infinite"):
-        scan_series(data, every=2, channels=["x"]).read()

@@ -10,14 +10,12 @@ import pyarrow as pa
 
 import slts
 from slts import DataError
-from slts.tables import read_series, scan_series
-from slts.tables.columns import Named, Rows
+from slts.tables import ExpectedColumns, read_series, scan_series
+from slts.tables.columns import Named, RequestedColumns, Rows
 from slts.tables.roles import (
     ID_NAMES,
     LABEL_NAMES,
     TIME_NAMES,
-    ExpectedColumns,
-    RequestedColumns,
     resolve_columns,
 )
 
@@ -88,7 +86,7 @@ QUESTIONS = [
         {"when": [pd.Timestamp("2024-01-01")] * 30},
         r"'when' holds values of type timestamp.*no role",
     ),
-    ({"void": pa.nulls(30)}, r"'void' is empty and has no role.*channels='x'"),
+    ({"void": pa.nulls(30)}, r"'void' holds values of type null and has no role.*channels='x'"),
     ({"id": np.arange(30)}, r"'id' \(id\) differs in every row, so every series would have one"),
     ({"x": None}, "no column is left for the channels"),
     ({"x": None, "f": [[1.0, 2.0]] * 30, "y": noise(1)}, r"'f' holds lists and 'y' one number per"),
@@ -122,7 +120,7 @@ def test_shuffled_rows_do_not_hide_a_time(rng):
 
 
 ERRORS = [
-    ({"id": "idd"}, r"no column 'idd' \(id\)\. Did you mean 'id'\?"),
+    ({"id": "idd"}, r"no column 'idd' \(id\)"),
     ({"label": "x", "channels": ["x"]}, r"'x' cannot have two roles"),
     ({"channels": ["x", "x"]}, "one or more distinct columns"),
     ({"channels": ["label"], "label": "t"}, r"channel 'label' holds text, such as 'a'"),

@@ -175,8 +175,8 @@ def test_a_series_without_values_is_an_error(form):
 
 
 BAD_LISTS = [
-    ({"x": [[1.0], None]}, r"row 1 \(series 'b'\): 'x' is missing"),
-    ({"x": [[1.0], []]}, r"row 1 \(series 'b'\): 'x' has no steps"),
+    ({"x": [[1.0], None]}, r"row 1 \(series 'b'\): 'x' has 0 steps"),
+    ({"x": [[1.0], []]}, r"row 1 \(series 'b'\): 'x' has 0 steps"),
     ({"x": [[1.0, 2.0], [1.0]]}, r"row 0 \(series 'a'\): 'y' has 1 steps and 'x' has 2"),
     ({"x": [[1.0], [np.inf]]}, r"row 1 \(series 'b'\): step 0 of 'x' is inf"),
     ({"x": [["u"], ["v"]]}, r"channel 'x' has type list<.*string>, expected lists of numbers"),

@@ -54,13 +54,16 @@ BAD = [
     ("id,x,x\na,1,2\n", "a.csv has two columns named 'x'"),
     ("id,x\na,1\na,1,5\n", "line 3 has 3 cells, expected 2"),
     ("id,x\na,1\na\n", "line 3 has 1 cells, expected 2"),
-    ("id,x\na,1\na,?\nb,2\nb,3\n", r"line 3: 'x' holds '\?', but numbers in most rows"),
+    ("id,x\na,1\na,?\nb,2\nb,3\n", r"line 3: 'x' holds '\?', expected a number"),
     ("id,x\na,1 m\na,2 m\n", "'x' holds text, such as '1 m'"),
     ("id,t,x\na,0,1\na,,2\na,2,1\n", r"line 3 \(series 'a'\): 't' \(time\) is missing"),
     ("id,t,x\na,0,1\na,0,2\na,1,3\n", r"time 0.* occurs twice in series 'a'"),
     ("id,t,x\na,0,1\na,inf,2\na,2,1\n", r"line 3 \(series 'a'\): 't' \(time\) holds .*inf"),
     ("1,2,3\n4,5,6\n", "begins with numbers, '1,2,3': its first line must name the columns"),
-    ('id,x\na,"1,5"\na,"2,5"\n', r"line 2: 'x' holds '1,5'. Write numbers with a decimal point"),
+    (
+        'id,x\na,"1,5"\na,"2,5"\n',
+        r"line 2: 'x' holds '1,5', expected a number with a decimal point",
+    ),
     ("id,x\0\na,1\n", "is not text in UTF-8"),
     ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 'b': the series has no values"),
 ]

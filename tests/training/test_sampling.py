@@ -153,6 +153,9 @@ def test_a_series_that_lies_in_two_parts_is_an_error():
     ]
     with pytest.raises(DataError, match=r"Series 'y' appears in both part 0 and part 1"):
         sampled(scan_of(*parts, kind=ScanOfRows))
+    twice = one_part([0.0, 1.0, 2.0], ["a", "b", "a"], ids=["x", "y", "x"])
+    with pytest.raises(DataError, match=r"Series 'x' occurs twice in part 0"):
+        sampled(scan_of(twice, kind=ScanOfRows))
     # Rows that are series may have identifiers that are not unique, such as names of persons.
     assert sampled(scan_of(*parts)).n_series == 5
 

@@ -155,8 +155,10 @@ def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
             convert = "{str(c): c for c in model.classes_}[str(label)]"
         raise DataError(
             f"y has labels of type {given}, such as {unknown[0]!r}, but the model was trained on "
-            f"labels of type {expected}, such as {names[0]!r}. Labels from text files are text. "
-            f"Convert them: [{convert} for label in y]."
+            f"labels of type {expected}, such as {names[0]!r}. Labels from text files are text, "
+            f"other files keep the type of the label column. Store that column as {expected}, in a "
+            f"file of the same form as the training data; or in Python, convert them: "
+            f"[{convert} for label in y]."
         )
     return unknown
 

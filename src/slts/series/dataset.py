@@ -35,7 +35,7 @@ class Columns:
     every
         Interval of the time grid on which series are resampled, such as 20ms.
     time_form
-        How the time is read if it is text; see `slts.tables.times`.
+        How the time is read if it is text; see `slts.tables.columns`.
     id_columns
         The columns that identify the series, if they are several.
     ignored

@@ -7,12 +7,11 @@ its end until its last series is complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -20,49 +19,47 @@ from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns, Dataset, join
+from slts.tables import scan
 from slts.tables.assembly import identifiers, used_columns
 from slts.tables.columns import (
     NUMERIC,
     SAMPLE_ROWS,
     Named,
+    RequestedColumns,
     Rows,
     arrow_table,
     kind_of,
     plain_type,
     require_distinct,
 )
-from slts.tables.paths import Files
-from slts.tables.roles import RequestedColumns, resolve_columns
-from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart, is_small
+from slts.tables.files import Files
+from slts.tables.roles import resolve_columns
+from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
+feather: Any = LazyModule("pyarrow.feather", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
 
 # Number of steps in a part; smaller if there would be fewer parts than `_PARTS`.
 _PART_STEPS, _PARTS = 1 << 20, 16
 # Row groups after its end that a part knows, in which its last series may go on.
 _AFTER = 64
-# Number of rows that show the columns if every row is a series.
-_SAMPLE_LISTS = 200
 # Bytes that are read at once: less than a batch, because lists differ in length.
 _READ_BYTES = BATCH_BYTES * 3 // 4
 # Read-ahead per column. Without a limit, Arrow holds a whole row group in memory.
 _BUFFER_BYTES = 1 << 18
-# Name that other tools give to a folder whose value is missing.
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class RowGroup(NamedTuple):
     """A row group of a file.
 
-    `folder` are the values of folders such as ``label=a``, `first` is its first row in the file,
-    and `n_values` the number of values of a column, lists counted by their values.
+    `first` is its first row in the file, and `n_values` the number of values of a column, lists
+    counted by their values.
     """
 
     path: Path
     name: str
-    folder: Mapping[str, str | None]
     number: int
     first: int
     n_rows: int
@@ -70,8 +67,7 @@ class RowGroup(NamedTuple):
 
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns in batches of at most `n_rows` rows, smaller if rows are large."""
-        stored = [name for name in names if name not in self.folder]
-        size = 8 * max(1, self.n_values // max(1, self.n_rows)) * max(1, len(stored))
+        size = 8 * max(1, self.n_values // self.n_rows) * max(1, len(names))
         first = self.first
         with open_parquet(self.path, self.name) as file:
             if (
@@ -83,27 +79,16 @@ class RowGroup(NamedTuple):
                 for batch in file.iter_batches(
                     max(1, min(n_rows, _READ_BYTES // size)),
                     row_groups=[self.number],
-                    columns=stored,
+                    columns=list(names),
                 ):
-                    yield Rows(self._with_folder(batch, names), Named(self.name), first)
+                    table = pa.Table.from_batches([batch]).select(list(names))
+                    yield Rows(table, Named(self.name), first)
                     first += batch.num_rows
-
-    def _with_folder(self, batch: Any, names: Sequence[str]) -> Any:
-        n = batch.num_rows
-        columns = [
-            pa.repeat(pa.scalar(self.folder[name], pa.string()), n)
-            if name in self.folder
-            else batch.column(name)
-            for name in names
-        ]
-        return pa.table(columns, names=list(names))
 
 
 @contextmanager
 def open_parquet(path: Path, name: str) -> Iterator[Any]:
     """Open a Parquet file; its pages are checked while they are read."""
-    if path.stat().st_size == 0:
-        raise DataError(f"{name} is empty, expected a Parquet file")
     with _read_errors(name):
         file = parquet.ParquetFile(
             # Arrow reads a relative path with a colon as a URL.
@@ -168,7 +153,7 @@ class ParquetPart(TablePart):
 
     def _rows(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         own = (rows for group in self.groups for rows in group.batches(names, n_rows))
-        if not self.columns.long or self.whole:
+        if self.columns.form != "long" or self.whole:
             yield from own
             return
         last = self._last_of_before()
@@ -227,29 +212,21 @@ class ParquetScan(SeriesScan):
         self._files = files
         self._schemas: dict[str, Any] = {}
         self._groups: list[RowGroup] = []
-        folders = _folder_values(files)
-        for path, name, folder in zip(files.paths, files.names, folders, strict=True):
-            self._add(path, name, folder)
-        optional = {*folders[0]} if folders else ()
-        columns = resolve_columns(self._sample(), requested, optional=optional)
-        super().__init__(files.name, columns)
+        for path, name in zip(files.paths, files.names, strict=True):
+            _require_no_columns_in(path.relative_to(files.root).parts[:-1], name)
+            self._add(path, name)
+        sample = self._sample()
         self._all_columns_matter = not requested.names_channels
+        columns = resolve_columns(sample, requested)
+        super().__init__(files.name, columns)
         self._check_schemas(labels=False)
         n_values = sum(group.n_values for group in self._groups)
         self._n_bytes = 8 * n_values * len(columns.channels)
 
-    def _add(self, path: Path, name: str, folder: Mapping[str, str | None]) -> None:
+    def _add(self, path: Path, name: str) -> None:
         """Read the footer of a file."""
         with open_parquet(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
-            require_distinct(schema.names, name)
-            for column in folder:
-                if column in schema.names:
-                    raise DataError(
-                        f"{name} has a column {column!r} and is in a folder {column}=..., which "
-                        f"also defines it. Rename the folder, or give the files of one such folder"
-                    )
-                schema = schema.append(pa.field(column, pa.string()))
             self._schemas[name] = schema
             first = 0
             for number in range(file.num_row_groups):
@@ -259,28 +236,22 @@ class ParquetScan(SeriesScan):
                 )
                 if group.num_rows:
                     self._groups.append(
-                        RowGroup(path, name, folder, number, first, group.num_rows, n_values)
+                        RowGroup(path, name, number, first, group.num_rows, n_values)
                     )
                 first += group.num_rows
 
     def _sample(self) -> Rows:
-        """Read the first rows of the table; fewer if it has lists."""
-        first = self._groups[0].name if self._groups else self._files.names[0]
-        schema = self._schemas[first]
-        has_lists = any(kind_of(field.type) == "list" for field in schema)
-        most = _SAMPLE_LISTS if has_lists else SAMPLE_ROWS
-        tables, n_rows = list[Any](), 0
-        for group in self._groups:
-            if group.name != first or n_rows >= most:
+        """Read the first rows of the first file with rows."""
+        name = self._groups[0].name if self._groups else self._files.names[0]
+        schema, n_rows = self._schemas[name], 0
+        tables = [schema.empty_table()]
+        groups = (group for group in self._groups if group.name == name)
+        for rows in (rows for g in groups for rows in g.batches(schema.names, SAMPLE_ROWS)):
+            tables.append(rows.table)
+            n_rows += rows.table.num_rows
+            if n_rows >= SAMPLE_ROWS or sum(t.nbytes for t in tables) > BATCH_BYTES:
                 break
-            for rows in group.batches(schema.names, most):
-                tables.append(rows.table)
-                n_rows += len(rows)
-                if n_rows >= most or sum(t.nbytes for t in tables) > BATCH_BYTES:
-                    most = n_rows
-                    break
-        table = pa.concat_tables(tables) if tables else schema.empty_table()
-        return Rows(table, Named(self._files.name))
+        return Rows(pa.concat_tables(tables), Named(self._files.name))
 
     def _check_schemas(self, *, labels: bool) -> None:
         """Raise an error if a file differs from the first one in columns that matter."""
@@ -288,6 +259,8 @@ class ParquetScan(SeriesScan):
         first = self._schemas[first_name]
         used = used_columns(self.columns, labels=labels)
         for name, schema in self._schemas.items():
+            if schema.names != first.names:
+                require_distinct(schema.names, name)
             every = {*first.names, *schema.names} if self._all_columns_matter else used
             absent = [c for c in sorted(every) if (c in first.names) != (c in schema.names)]
             if absent:
@@ -309,16 +282,12 @@ class ParquetScan(SeriesScan):
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
         self._check_schemas(labels=labels)
-        whole = self.columns.long and is_small(self._n_bytes or 0)
-        n_steps = sum(group.n_values for group in self._groups)
+        whole = self.columns.form == "long" and (self._n_bytes or 0) <= scan.SMALL_BYTES
+        starts = np.cumsum([0, *(group.n_values for group in self._groups)])
+        n_steps = int(starts[-1])
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
-        cuts, step, stretch = [], 0, -1
-        for number, group in enumerate(self._groups):
-            # A part starts with the first row group of each stretch of `target` steps.
-            if step // target > stretch:
-                stretch = step // target
-                cuts.append(number)
-            step += group.n_values
+        # A part starts with the first row group of each stretch of `target` steps.
+        cuts = np.flatnonzero(np.diff(starts[:-1] // target, prepend=-1)).tolist()
         stops = [*cuts[1:], len(self._groups)]
         return [self._part(*bounds, whole) for bounds in zip(cuts, stops, strict=True)]
 
@@ -336,32 +305,15 @@ class ParquetScan(SeriesScan):
         )
 
 
-def _folder_values(files: Files) -> list[dict[str, str | None]]:
-    """Return the values of folders such as ``label=a`` of every file; all are text."""
-    values: list[dict[str, str | None]] = []
-    for path in files.paths:
-        pairs = [p.partition("=") for p in path.relative_to(_folder_of(files)).parts[:-1]]
-        folder = {
-            unquote(key): None if value == _NO_VALUE else unquote(value)
-            for key, equals, value in pairs
-            if key and equals
-        }
-        if values and folder.keys() != values[0].keys():
+def _require_no_columns_in(folders: Sequence[str], name: str) -> None:
+    """Raise an error for folders such as ``label=a``: without them, series could be merged."""
+    for folder in folders:
+        column, equals, _ = folder.partition("=")
+        if equals:
             raise DataError(
-                f"{files.names[0]} is in folders {_listed(values[0])}, but {path} is in folders "
-                f"{_listed(folder)}: columns must be the same for all files. Give a pattern that "
-                f"matches files of one kind"
+                f"{name}: columns in names of folders, such as {folder!r}, are not read. Write "
+                f"{column!r} as a column of every file"
             )
-        values.append(folder)
-    return values
-
-
-def _folder_of(files: Files) -> Path:
-    return files.root if files.root.is_dir() else files.root.parent
-
-
-def _listed(folder: Mapping[str, object]) -> str:
-    return " and ".join(f"{name}=..." for name in folder) or "without name=value"
 
 
 # -- In memory
@@ -385,27 +337,19 @@ class FramePart(TablePart):
 
     @classmethod
     def of_feather(cls, path: Path, name: str, requested: RequestedColumns) -> FramePart:
-        """Read a file in Arrow's own format: Feather V2, or a stream."""
-        if path.stat().st_size == 0:
-            raise DataError(f"{name} is empty, expected an Arrow file")
-        with _read_errors(name), pa.memory_map(str(path)) as memory:
-            try:
-                table = pa.ipc.open_file(memory).read_all()
-            except pa.ArrowInvalid:
-                memory.seek(0)
-                table = pa.ipc.open_stream(memory).read_all()
+        """Read a file in Arrow's own format."""
+        with _read_errors(name):
+            table = feather.read_table(path.absolute())
         rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
         return cls(table, resolve_columns(rows, requested), name)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""
-        rows = Rows(self.table.select(list(names)), Named(self.name), share=1.0)
-        for start in range(0, len(rows), n_rows):
-            yield rows.between(start, min(len(rows), start + n_rows))
+        yield from Rows(self.table.select(list(names)), Named(self.name), share=1.0).pieces(n_rows)
 
 
 def read_frame(
-    frame: object,
+    frame: Any,
     *,
     id: str | Sequence[str] | None,
     time: str | None,
@@ -413,10 +357,15 @@ def read_frame(
     channels: str | Sequence[str] | None,
 ) -> Dataset:
     """Read a data frame in long form; labels only if their column is named."""
+    if getattr(getattr(frame, "index", None), "nlevels", 1) > 1:
+        raise DataError(
+            f"X has an index of several levels, {list(frame.index.names)}: use X.reset_index(), "
+            f"and name its columns with id= and time="
+        )
     if not len(arrow_table(frame, "X")):
         raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
     part = FramePart.of(frame, RequestedColumns(id, time, label, channels))
-    if not part.columns.long:
+    if part.columns.form != "long":
         raise DataError(
             "every row of the data frame is one series: use slts.scan_series(X), or for one "
             "channel pass the values, X[columns].to_numpy()"

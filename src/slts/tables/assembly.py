@@ -19,14 +19,17 @@ from slts.series.missing import trim_padding
 from slts.series.naming import names_of, plain_times
 from slts.tables.columns import (
     INEXACT,
+    TIME_FORMS,
     Rows,
     call,
+    first_other_time,
     first_true,
     joined,
     kind_of,
+    on_grid,
+    parse_times,
     plain_column,
 )
-from slts.tables.times import TIME_FORMS, first_other_time, on_grid, parse_times
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -140,9 +143,9 @@ class Steps(NamedTuple):
 
 def steps_of(rows: Rows, checked: Any, columns: Columns) -> Steps:
     """Return the steps of rows, which `checked_rows` has checked, in the form of the table."""
-    if columns.long:
+    if columns.form == "long":
         return _long_steps(checked, *_series(checked["id"], whole=True), columns, rows.origin.name)
-    if columns.wide:
+    if columns.form == "wide":
         channels = [checked[str(c)].to_numpy() for c in range(len(columns.channels))]
         values = np.stack(channels, axis=1).reshape(-1, 1)
         return Steps(values, len(channels) * np.arange(len(rows) + 1))
@@ -314,14 +317,11 @@ def _flat_lists(rows: Rows, columns: Columns) -> tuple[Mapping[str, AnyArray], I
         wrong = (counts == 0) | (counts != lengths)
         if wrong.any():
             row = int(np.argmax(wrong))
-            problem = (
-                f"has {counts[row]} steps and {names[0]!r} has {lengths[row]}: all lists of a "
-                f"series must have the same number of steps"
+            raise DataError(
+                f"{place_in_series(rows, columns, row)}: {name!r} has {counts[row]} steps and "
+                f"{names[0]!r} has {lengths[row]}: all lists of a series must have the same number "
+                f"of steps, at least one. Drop the row, or correct it"
             )
-            if counts[row] == 0:
-                missing = "has no steps" if column[row].is_valid else "is missing"
-                problem = f"{missing}: drop the row"
-            raise DataError(f"{place_in_series(rows, columns, row)}: {name!r} {problem}")
         flat[name] = _flat_values(rows, columns, name, column.flatten(), counts)
     assert lengths is not None
     return flat, lengths

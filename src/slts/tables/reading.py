@@ -1,44 +1,46 @@
-"""`scan_series`, `read_series` and `iter_series`: the name of a source determines its form."""
+"""`scan_series`, `read_series` and `iter_series`: the name of a source determines its form.
+
+Sources without named columns are read here: `.npz`, `.ts` and published data sets.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from slts.datasets.japanese_vowels import NAMES
+import numpy as np
+
+from slts._typing import AnyArray, Layout
+from slts.datasets.japanese_vowels import NAMES, TITLE, load
+from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
-from slts.series.convert import is_frame
-from slts.series.dataset import Dataset
-from slts.tables.arrays import DAMAGED, WholePart
+from slts.series.batch import SeriesBatch
+from slts.series.convert import as_series, is_frame
+from slts.series.dataset import Dataset, first_missing
+from slts.series.missing import trim_padding
 from slts.tables.arrow import FramePart, ParquetScan
+from slts.tables.columns import ExpectedColumns, RequestedColumns
 from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
-from slts.tables.folders import CsvPart, FilesPart
-from slts.tables.paths import (
-    DATA_SUFFIXES,
-    PARQUET_SUFFIXES,
-    STDIN,
-    TEXT_SUFFIXES,
-    Files,
-    base_suffix,
-    is_compressed,
-    is_path_like,
-    is_pattern,
-)
-from slts.tables.roles import ExpectedColumns, RequestedColumns
-from slts.tables.scan import SeriesScan, TablePart, is_small
-from slts.tables.text import CsvFile, saved_stdin
+from slts.tables.files import FilesPart, find_files
+from slts.tables.scan import SeriesScan, TablePart
+from slts.tables.text import CsvPart, base_suffix, open_binary, saved_stdin
 
-# How many times larger a compressed text file may be in memory.
-_COMPRESSION = 8
-
-_FORMS = (
-    ".ts, .csv or .tsv (also compressed: .gz, .bz2 or .zst), .parquet, .feather, .npz, a "
-    "folder, a pattern or list of files, or - for CSV from standard input"
+_NPZ_ARRAYS = (
+    "expected X of shape (n, channels, time) or (n, time); or, for series of different lengths, "
+    "values of shape (all steps, channels) and offsets: batch = slts.as_series(X); "
+    "np.savez(path, values=batch.values, offsets=batch.offsets, y=y)"
 )
+# Errors of NumPy and zipfile; an OSError names a file only if the file cannot be opened.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, RuntimeError,
+    OverflowError, MemoryError, AttributeError, TypeError,
+)  # fmt: skip
 
 
 def scan_series(
@@ -68,8 +70,7 @@ def scan_series(
         `offsets` and `y`). Text files may be compressed (`.gz`, `.bz2`, `.zst`).
 
         Or several Parquet files that are read as one table: a folder, a pattern such as
-        ``"data/part-*.parquet"``, or a list of files in the given order. Folders inside with names
-        such as ``label=a`` define a column ``label``.
+        ``"data/part-*.parquet"``, or a list of files in the given order.
 
         Or several CSV files with one series each: a folder with labels in ``labels.csv``, a folder
         with one folder of such files per class, a pattern or a list. Or ``"-"`` for CSV from
@@ -111,9 +112,19 @@ def scan_series(
     read_series : Read all series of a source.
     iter_series : Read a source once, in batches.
     """
-    known = expect if isinstance(expect, ExpectedColumns) else ExpectedColumns(expect)
-    requested = RequestedColumns(id, time, label, channels, groups, every, expected=known)
-    return scan_source(source, requested)
+    expected = expect if isinstance(expect, ExpectedColumns) else ExpectedColumns(expect)
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=expected)
+    first = source[0] if isinstance(source, list | tuple) and source else source
+    if isinstance(first, str | os.PathLike):
+        return _scan_path(source, requested)
+    if is_collection(source):
+        return BagScan(source, requested) if is_bag(source) else scan_frame(source, requested)
+    if is_frame(source):
+        return _of_part(FramePart.of(source, requested))
+    raise DataError(
+        f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
+        f"Bag, got {'an empty list' if source == [] else type(source).__name__}"
+    )
 
 
 def read_series(source: object, *, labels: bool = True, **columns: Any) -> Dataset:
@@ -156,103 +167,137 @@ def iter_series(
     yield from scan_series(source, **columns).batches(labels=labels, batch_size=batch_size)
 
 
-def scan_source(source: object, requested: RequestedColumns) -> SeriesScan:
-    """Choose the form of a source."""
-    if is_path_like(source):
-        if isinstance(source, str | os.PathLike):
-            return _scan_path(os.fspath(source), requested)
-        return _scan_files(Files.listed(source), requested)
-    if is_collection(source):
-        return BagScan(source, requested) if is_bag(source) else scan_frame(source, requested)
-    if is_frame(source):
-        return _of_part(FramePart.of(source, requested))
-    is_empty = isinstance(source, list | tuple) and not source
-    raise DataError(
-        f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
-        f"Bag, got {'an empty list' if is_empty else type(source).__name__}"
-    )
-
-
-def _scan_path(name: str, requested: RequestedColumns) -> SeriesScan:
+def _scan_path(source: Any, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source by its name."""
-    path, suffix = Path(name).absolute(), base_suffix(name)
-    if name == STDIN:
-        return _scan_csv("standard input", saved_stdin(), requested)
-    if is_pattern(name):
-        return _scan_files(Files.matching(name), requested)
-    if not path.exists():
-        if name.partition(":")[0] in NAMES:
-            requested.require_none(name)
-            return SeriesScan(name, None, [WholePart(name, None, requested.expected)])
-        raise FileNotFoundError(
-            f"{name}: there is no such file, folder or data set. (Only local files can be read: "
-            f"download others, mount their storage, or use a Dask data frame.)"
-        )
-    if path.is_dir():
-        files = Files.in_folder(name)
-        if files is None:
-            raise _no_data_in(name, path)
-        return _scan_files(files, requested)
-    if suffix not in DATA_SUFFIXES:
-        raise DataError(
-            f"{name} has an unknown suffix; expected {_FORMS}. Rename a text file to .csv or .tsv, "
-            f"and save other tables as CSV"
-        )
-    if is_compressed(path) and suffix not in (*TEXT_SUFFIXES, ".ts"):
-        raise DataError(
-            f"{name}: compressed {suffix} files cannot be read. Decompress it first. The format "
-            f"itself compresses its contents"
-        )
-    if suffix in PARQUET_SUFFIXES:
-        return _scan_files(Files.listed([name]), requested)
-    if suffix in (".ts", ".npz"):
-        requested.require_none(name)
-        part = WholePart(name, path, requested.expected)
-        return SeriesScan(name, None, [part], _size_in_memory([path]))
-    if suffix in TEXT_SUFFIXES:
-        return _scan_csv(name, path, requested)
-    return _of_part(FramePart.of_feather(path, name, requested), [path])
-
-
-def _scan_csv(name: str, path: Path, requested: RequestedColumns) -> SeriesScan:
-    """Scan one CSV file: a table, or one series for a model that was trained on such files."""
-    if requested.expected.one_file_per_series and not requested.ids:
-        return _scan_files(Files(name, path.parent, (str(path),)), requested)
-    table = CsvFile.at(path, name)
-    columns = table.resolve(requested)
-    size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
-    return _of_part(CsvPart(name, table, columns, is_small(size)), [path])
-
-
-def _scan_files(files: Files, requested: RequestedColumns) -> SeriesScan:
-    """Scan Parquet files as one table, or CSV files with one series each."""
-    if files.is_parquet:
+    if isinstance(source, str) and source == "-":
+        return _of_part(CsvPart.of(saved_stdin(), "standard input", requested))
+    if isinstance(source, str) and source.partition(":")[0] in NAMES and not os.path.exists(source):
+        requested.require_none(source)
+        return _of_whole(WholePart(source, None, requested.expected))
+    files = find_files(source)
+    if files.form == "parquet":
         return ParquetScan(files, requested)
-    return _of_part(FilesPart.of(files, requested), files.paths)
+    one_per_file = requested.expected.one_file_per_series and not requested.ids
+    if files.form == "text" and (one_per_file or not files.is_one):
+        return _of_part(FilesPart.of(files, requested), files.n_bytes)
+    path, name = files.paths[0], files.names[0]
+    if files.form == "text":
+        return _of_part(CsvPart.of(path, name, requested), files.n_bytes)
+    if files.form == "feather":
+        return _of_part(FramePart.of_feather(path, name, requested), files.n_bytes)
+    requested.require_none(name)
+    return _of_whole(WholePart(name, path, requested.expected), files.n_bytes)
 
 
-def _no_data_in(name: str, path: Path) -> DataError:
-    first = min((file.name for file in path.iterdir() if file.is_file()), default=None)
-    hint = "" if first is None else f". Give one of its files, such as {Path(name, first)}"
-    if first is not None and first.lower().endswith((".txt", ".dat", ".data")):
-        hint = f". Its files, such as {first}, must end in .csv or .tsv to be read as text"
-    return DataError(
-        f"{name} has neither Parquet files nor CSV files with series, nor folders with CSV files, "
-        f"one folder per class{hint}"
-    )
-
-
-def _of_part(part: TablePart, files: Sequence[Path] = ()) -> SeriesScan:
+def _of_part(part: TablePart, n_bytes: int | None = None) -> SeriesScan:
     """Scan a table with one part, which is read from beginning to end."""
-    return SeriesScan(part.name, part.columns, [part], _size_in_memory(files))
+    return SeriesScan(part.name, part.columns, [part], n_bytes)
 
 
-def _size_in_memory(files: Sequence[Path]) -> int | None:
-    """Return the size of files, which is similar to the size in memory; None if compressed."""
-    if not files or any(is_compressed(file) for file in files):
+def _of_whole(part: WholePart, n_bytes: int | None = None) -> SeriesScan:
+    return SeriesScan(part.name, None, [part], n_bytes)
+
+
+# -- Sources without named columns
+
+
+@dataclass(frozen=True)
+class WholePart:
+    """All series of a source without named columns.
+
+    Attributes
+    ----------
+    name
+        The source, as it was given.
+    path
+        The absolute path of a file; None for a published data set.
+    expected
+        Channels of a trained model, in whose order named channels are returned.
+    """
+
+    name: str
+    path: Path | None
+    expected: ExpectedColumns
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read everything, and yield slices of it."""
+        if self.path is None:
+            whole = _read_published(self.name)
+        elif base_suffix(self.path) == ".npz":
+            whole = self._read_npz(self.path, labels)
+        else:
+            whole = _read_ts(self.path, self.name)
+        names, expected = whole.series.channel_names, self.expected.channels
+        if names is not None and expected is not None and set(names) == set(expected):
+            order = [names.index(name) for name in expected]
+            values = np.ascontiguousarray(whole.series.values[:, order])
+            whole = replace(whole, series=whole.series.with_values(values, tuple(expected)))
+        return replace(whole, share=1.0).batches(labels=labels, batch_size=batch_size)
+
+    def _read_npz(self, path: Path, labels: bool) -> Dataset:
+        arrays = _arrays(path, self.name)
+        # Arrays with as many channels as a model are not swapped, and others are an error.
+        layout: Layout | None = None if self.expected.n_channels is None else "channels_first"
+        names = arrays["channel_names"].tolist() if "channel_names" in arrays else None
+        try:
+            if "values" in arrays and "offsets" in arrays:
+                values, offsets = arrays["values"], arrays["offsets"]
+            elif "X" in arrays:
+                batch = as_series(arrays["X"], layout=layout)
+                values, offsets = batch.values, batch.offsets
+            else:
+                raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}: {_NPZ_ARRAYS}")
+            series = trim_padding(SeriesBatch(values, offsets, names))
+            ids = _one_per_series(arrays, "ids", len(series))
+            classes = _one_per_series(arrays, "y", len(series)) if labels else None
+        except (DataError, TypeError) as error:
+            raise DataError(f"{self.name}: {error}") from error
+        return Dataset(series if ids is None else series.named(ids), classes, ids, self.name)
+
+
+def _read_published(name: str) -> Dataset:
+    dataset, _, split = name.partition(":")
+    if split and split not in ("train", "test"):
+        raise DataError(f"{name}: expected train or test after the colon, got {split!r}")
+    series, classes = load(dataset, split or None)
+    title = TITLE + (f", {split}" if split else "")
+    return Dataset(series, classes, source=title)
+
+
+def _read_ts(path: Path, name: str) -> Dataset:
+    with open_binary(path, name) as file:
+        try:
+            with io.TextIOWrapper(file, encoding="utf-8-sig") as lines:
+                series, classes = parse_ts(lines, name)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
+    try:
+        return Dataset(as_series(series, layout="channels_first"), classes, source=name)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from error
+
+
+def _arrays(path: Path, name: str) -> Mapping[str, AnyArray]:
+    """Read named arrays, without unpickling: pickles could run code."""
+    try:
+        # NumPy does not close a damaged file.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+    except _DAMAGED as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        # NumPy suggests to allow pickles, which could run code.
+        reason = "it holds Python objects" if "pickle" in str(error) else error
+        raise DataError(f"{name} cannot be read ({reason}): {_NPZ_ARRAYS}") from error
+
+
+def _one_per_series(arrays: Mapping[str, AnyArray], key: str, n_series: int) -> AnyArray | None:
+    values = arrays.get(key)
+    if values is None:
         return None
-    if files[0].suffix.lower() == ".npz":
-        # What is wrong with a damaged file is said when it is read.
-        with suppress(*DAMAGED), zipfile.ZipFile(files[0]) as archive:
-            return sum(entry.file_size for entry in archive.infolist())
-    return sum(file.stat().st_size for file in files)
+    if values.shape != (n_series,):
+        raise DataError(f"{key} has shape {values.shape}, expected ({n_series},), one per series")
+    gap = first_missing(values.tolist())
+    if gap is not None:
+        raise DataError(f"{key}[{gap}] is missing: fill it in or drop the series")
+    return values

@@ -7,9 +7,8 @@ it clear.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -24,15 +23,15 @@ from slts.tables.columns import (
     NUMERIC,
     ROW_NUMBERS,
     Kind,
+    RequestedColumns,
     Rows,
     call,
+    grid_step,
+    is_number,
     joined,
     kind_of,
     plain_column,
     require_distinct,
-)
-from slts.tables.times import (
-    grid_step,
     time_form,
 )
 
@@ -40,74 +39,16 @@ from slts.tables.times import (
 ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
 TIME_NAMES = ("time", "t", "timestamp", "step", "date", "datetime")
 LABEL_NAMES = ("label", "class", "class_label", "target", "category")
-# The label of a folder with one file per series is no column of its files.
-FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # Least number of columns that can be the steps of series, one series per row.
 LEAST_STEPS = 7
 # Steps that show that a column rises.
 _LEAST_INCREASES = 8
-_TIMES = "a number, or a date and time such as 2024-01-31 12:00:00"
-
-
-@dataclass(frozen=True)
-class ExpectedColumns:
-    """What a trained model says about the columns of a table.
-
-    Attributes
-    ----------
-    channels
-        Names of its channels, which are read in this order if all are present.
-    label
-        Label column of its training data, which is the label of other tables that have it.
-    n_channels
-        Number of its channels.
-    """
-
-    channels: Sequence[str] | None = None
-    label: str | None = None
-    n_channels: int | None = None
-
-    @property
-    def one_file_per_series(self) -> bool:
-        """Whether the model was trained on a folder of files."""
-        return self.label in (FILE_LABEL, FOLDER_LABEL)
-
-
-@dataclass(frozen=True)
-class RequestedColumns:
-    """What the caller says about the columns; see `slts.scan_series`.
-
-    `labelled` tells whether labels are needed, and `expected` is what a model says.
-    """
-
-    id: str | Sequence[str] | None = None
-    time: str | None = None
-    label: str | None = None
-    channels: str | Sequence[str] | None = None
-    groups: str | None = None
-    every: str | float | None = None
-    labelled: bool = True
-    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The columns that identify the series together."""
-        if self.id is None or isinstance(self.id, str):
-            return () if self.id is None else (self.id,)
-        return tuple(self.id)
-
-    @property
-    def names_channels(self) -> bool:
-        """Whether the caller or a model names the channels: other columns do not matter then."""
-        return self.channels is not None or self.expected.channels is not None
-
-    def require_none(self, source: str) -> None:
-        """Raise an error if a column of a source without named columns is requested."""
-        for role in ("id", "time", "label", "channels", "groups", "every"):
-            if getattr(self, role) is not None:
-                raise DataError(
-                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
-                )
+# Kinds of columns that cannot have a role, whatever their name.
+_UNUSABLE: dict[str, tuple[Kind, ...]] = {
+    "id": ("list", "other", "empty"),
+    "time": ("boolean", "other", "empty"),
+    "label": ("list", "other", "empty"),
+}
 
 
 @dataclass(frozen=True)
@@ -144,17 +85,14 @@ class _Table:
     def require(self, name: str, role: str) -> None:
         """Raise an error for a column that does not exist."""
         if name not in self.kinds:
-            near = get_close_matches(name, self.kinds, n=1)
-            hint = f". Did you mean {near[0]!r}?" if near else ""
-            raise self.error(f"there is no column {name!r} ({role}){hint}")
+            raise self.error(f"there is no column {name!r} ({role})")
 
     def with_usual_name(self, names: Sequence[str], role: str, taken: set[str]) -> str | None:
         """Return the only free column with one of the usual names."""
-        kinds = ("list", "other", "empty") if role != "time" else ("other", "empty", "boolean")
         matches = [
             name
             for name, kind in self.kinds.items()
-            if name.lower() in names and name not in taken and kind not in kinds
+            if name.lower() in names and name not in taken and kind not in _UNUSABLE[role]
         ]
         if len(matches) > 1:
             calls = " or ".join(call(role, name) for name in matches)
@@ -176,21 +114,19 @@ def resolve_columns(
     *,
     has_header: bool = True,
     one_series: bool = False,
-    optional: Collection[str] = (),
 ) -> Columns:
     """Find the role of each column from its name and the first rows of a table.
 
-    `one_series` says that the rows are those of files with one series each. Columns that are
-    `optional` need no role.
+    `one_series` says that the rows are those of files with one series each.
     """
     table = _Table(rows, has_header)
-    if not len(rows):
+    if not rows.table.num_rows:
         raise DataError(f"{table.name} has no rows")
     names = rows.table.schema.names
     require_distinct(names, table.name)
     chosen = _requested_channels(table, requested)
     roles = _named_roles(table, requested, chosen or (), one_series)
-    taken = {*roles.values(), *requested.ids, *(chosen or ()), *optional}
+    taken = {*roles.values(), *requested.ids, *(chosen or ())}
     free = [name for name in names if name not in taken and not ROW_NUMBERS.fullmatch(name)]
     form = _form(table, requested, roles, free, chosen) if not one_series else "long"
     if not has_header and not one_series:
@@ -202,12 +138,9 @@ def resolve_columns(
         every=None if requested.every is None else str(requested.every),
         id=roles["id"], time=roles["time"], label=roles["label"], groups=roles["groups"],
     )  # fmt: skip
-    if chosen is None:
-        _check_free_columns(table, columns)
-    for name in columns.channels:
-        _require_numbers(table, name, columns.form)
+    _check_channels(table, columns, named=chosen is not None)
     columns = replace(columns, time_form=_time_form(table, columns))
-    if chosen is None and not columns.wide:
+    if chosen is None and columns.form != "wide":
         _check_values(table, columns)
     return replace(columns, ignored=() if chosen is None else tuple(free))
 
@@ -217,14 +150,11 @@ def _named_roles(
 ) -> dict[str, str | None]:
     """Return id, time, label and groups: as requested, else by the usual names."""
     taken = {*channels}
-    roles: dict[str, str | None] = {"id": ", ".join(requested.ids) or None}
+    roles = {role: getattr(requested, role) for role in ("time", "label", "groups")}
     named = [("id", name) for name in requested.ids]
-    named += [(role, getattr(requested, role)) for role in ("time", "label", "groups")]
+    named += [(role, name) for role, name in roles.items() if name is not None]
+    roles["id"] = ", ".join(requested.ids) or None
     for role, name in named:
-        if role != "id":
-            roles[role] = name
-        if name is None:
-            continue
         table.require(name, role)
         # The group may be a part of the identifier: trials of a subject.
         if name in taken and not (role == "groups" and name in requested.ids):
@@ -301,11 +231,9 @@ def _form(
     is_short = table.rows.table.num_rows > 1 and _is_unique(table, requested, id)
     all_named = chosen is not None and roles["time"] is not None
     if is_short and not all_named and requested.expected.channels is None:
-        numbers = [name for name in free if table.kinds[name] in NUMERIC]
-        if_wide = f".{_if_wide(table, numbers)}".removesuffix(".")
         raise table.error(
             f"{id!r} (id) differs in every row, so every series would have one step. Name the "
-            f"column that identifies a series: id='...' (--id ...){if_wide}"
+            f"column that identifies a series: id='...' (--id ...){_if_wide(table, free)}"
         )
     return "long"
 
@@ -330,32 +258,33 @@ def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
     return tuple(numbers)
 
 
-def _if_wide(table: _Table, numbers: Sequence[str]) -> str:
+def _if_wide(table: _Table, free: Sequence[str]) -> str:
     """Return how to name the steps if every row is a series; nothing for a few columns."""
+    numbers = [name for name in free if table.kinds[name] in NUMERIC]
     if len(numbers) < LEAST_STEPS:
         return ""
     span = f"{numbers[0]}..{numbers[-1]}"
-    if list(table.span(span)) != list(numbers):
+    if list(table.span(span)) != numbers:
         span = ",".join(numbers)
-    return f" If a row is a series, name its steps: {call('channels', span)}."
+    return f". If a row is a series, name its steps: {call('channels', span)}"
 
 
 def _no_identifier(
     table: _Table, free: Sequence[str], roles: Mapping[str, str | None]
 ) -> DataError:
     """Return the question about the identifier; columns with repeated values may be it."""
-    n_rows, distinct = len(table.rows), dict[str, int]()
-    for name in free:
-        if table.kinds[name] in ("text", "integer"):
-            distinct[name] = len(table.column(name).unique())
-    repeated = [name for name, n in distinct.items() if 1 < n < n_rows]
-    repeated.sort(key=lambda name: -distinct[name])
+    n_rows = table.rows.table.num_rows
+    repeated = [
+        name
+        for name in free
+        if table.kinds[name] in ("text", "integer")
+        and 1 < len(table.column(name).unique()) < n_rows
+    ]
     calls = " or ".join(call("id", name) for name in repeated[:3]) or call("id", "...")
-    numbers = [name for name in free if table.kinds[name] in NUMERIC]
-    if_wide = _if_wide(table, numbers) if roles["time"] is None else ""
+    if_wide = _if_wide(table, free) if roles["time"] is None else ""
     return table.error(
         f"no column is named as the identifier of the series. Name it, such as {calls}. Several "
-        f"columns may identify one together.{if_wide} If there is none, add one, or put every "
+        f"columns may identify one together{if_wide}. If there is none, add one, or put every "
         f"series in a file of its own, in one folder"
     )
 
@@ -367,12 +296,11 @@ def _label_without_header(
     if requested.label is not None or chosen is not None:
         return requested.label
     first, last = free[0], free[-1]
-    texts = [name for name in (first, last) if table.kinds[name] == "text"]
     values = table.column(first).drop_null().to_pylist()
-    if texts == [first] or (not texts and all(value == int(value) for value in values)):
+    if table.kinds[first] == "text":
         return first
-    if not requested.labelled and not texts:
-        return None
+    if table.kinds[last] != "text" and all(value == int(value) for value in values):
+        return first
     raise DataError(
         f"{table.name} has no header, and its first column is not a label, as in files of the UCR "
         f"archive. Name the label: {call('label', last)}, or the steps if there is none: "
@@ -383,16 +311,26 @@ def _label_without_header(
 # -- Columns that nobody named
 
 
-def _check_free_columns(table: _Table, columns: Columns) -> None:
-    """Raise an error unless every column without a role can be a channel."""
+def _check_channels(table: _Table, columns: Columns, *, named: bool) -> None:
+    """Raise an error unless every channel holds numbers, and was named unless it has values."""
+    kinds: tuple[Kind, ...] = ("list",) if columns.form == "lists" else NUMERIC
     if not columns.channels:
         raise table.error("no column is left for the channels")
-    kinds = (
-        (*NUMERIC, "empty") if columns.wide else ("list",) if columns.form == "lists" else NUMERIC
-    )
     for name in columns.channels:
-        if table.kinds[name] not in kinds:
-            raise _nobody_named(table, columns, name)
+        kind, dtype = table.kinds[name], table.rows.table.schema.field(name).type
+        may_be_empty = columns.form == "wide" or (named and columns.form == "long")
+        if kind not in kinds and not (kind == "empty" and may_be_empty):
+            _raise_if_misspelt(table, name)
+            if not named:
+                raise _nobody_named(table, columns, name)
+            raise DataError(
+                f"{table.name}: channel {name!r} holds {kind}, such as {table.example(name)}, "
+                f"expected numbers"
+            )
+        if kind == "list" and kind_of(dtype.value_type) not in (*NUMERIC, "empty"):
+            raise DataError(
+                f"{table.name}: channel {name!r} has type {dtype}, expected lists of numbers"
+            )
 
 
 def _check_values(table: _Table, columns: Columns) -> None:
@@ -433,30 +371,23 @@ def _channels(names: Sequence[str]) -> str:
 
 def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     """Return the question about a column that cannot be a channel; it may name channels."""
-    _raise_if_misspelt(table, name)
-    dtype = table.rows.table.schema.field(name).type
-    kinds = {"empty": "is empty", "text": "holds text"}
-    kind = kinds.get(table.kinds[name], f"holds values of type {dtype}")
+    is_text, dtype = table.kinds[name] == "text", table.rows.table.schema.field(name).type
+    holds = f"text, such as {table.example(name)}," if is_text else f"values of type {dtype}"
     numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
-    may_be = ("time", "label") if columns.long else ("label",)
-    roles = [call(role, name) for role in may_be if getattr(columns, role) is None]
-    answers = [f"name it: {' or '.join(roles)}"] if roles and kind != "is empty" else []
-    pivot = ""
-    is_melted = kind == "holds text" and len(numbers) == 1
-    if is_melted and columns.time is not None and columns.long:
-        ids = [*columns.id_columns] or [str(columns.id)]
+    may_be = ("time", "label") if columns.form == "long" else ("label",)
+    calls = [call(role, name) for role in may_be if getattr(columns, role) is None]
+    answers = [f"If it is one of these, use {' or '.join(calls)}"] if calls else []
+    if is_text and len(numbers) == 1 and columns.form == "long" and columns.time is not None:
+        ids = columns.id_columns or (columns.id,)
         index = [n for n in (*ids, columns.time, columns.label, columns.groups) if n is not None]
-        pivot = (
-            f". If {name!r} names channels, as after melt, give every channel a column; in pandas: "
+        answers.append(
+            f"If it names channels, as after melt, give every channel a column; in pandas: "
             f"table.pivot(index={index}, columns={name!r}, values={numbers[0]!r}).reset_index()"
         )
-    if numbers and not pivot:
-        answers.append(f"leave it out: {_channels(numbers)}")
-    how = "; or ".join(answers) or "drop it, or name the channels"
-    example = f", such as {table.example(name)}," if kind == "holds text" else ""
-    return table.error(
-        f"column {name!r} {kind}{example} and has no role. {how[0].upper()}{how[1:]}{pivot}"
-    )
+    elif numbers:
+        answers.append(f"To leave it out, use {_channels(numbers)}")
+    how = ". ".join(answers) or "Drop it, or name the channels"
+    return table.error(f"column {name!r} holds {holds} and has no role. {how}")
 
 
 def _raise_if_misspelt(table: _Table, name: str) -> None:
@@ -464,39 +395,13 @@ def _raise_if_misspelt(table: _Table, name: str) -> None:
     if table.kinds[name] != "text":
         return
     cells = table.column(name).to_pylist()
-    wrong = [row for row, cell in enumerate(cells) if cell and not _is_number(cell)]
-    if wrong and all(_is_number(str(cells[row]).replace(",", ".")) for row in wrong):
+    wrong = [row for row, cell in enumerate(cells) if cell and not is_number(cell)]
+    has_commas = all(is_number(str(cells[row]).replace(",", ".")) for row in wrong)
+    if wrong and (has_commas or 2 * len(wrong) < len(cells)):
         raise DataError(
-            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}. Write numbers with "
-            f"a decimal point, or separate cells by semicolons"
-        )
-    if wrong and 2 * len(wrong) < len(cells):
-        raise DataError(
-            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}, but numbers in "
-            f"most rows. Correct the cell, or leave it empty if the value is missing"
-        )
-
-
-def _is_number(cell: object) -> bool:
-    try:
-        float(str(cell))
-    except ValueError:
-        return False
-    return True
-
-
-def _require_numbers(table: _Table, name: str, form: str) -> None:
-    kind, dtype = table.kinds[name], table.rows.table.schema.field(name).type
-    if form == "lists":
-        if kind != "list" or kind_of(dtype.value_type) not in (*NUMERIC, "empty"):
-            raise DataError(
-                f"{table.name}: channel {name!r} has type {dtype}, expected lists of numbers"
-            )
-    elif kind not in (*NUMERIC, "empty"):
-        _raise_if_misspelt(table, name)
-        raise DataError(
-            f"{table.name}: channel {name!r} holds {kind}, such as {table.example(name)}, expected "
-            f"numbers"
+            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}, expected a number "
+            f"with a decimal point. Correct the cell, or leave it empty if the value is missing. "
+            f"In CSV, decimal commas need semicolons between cells"
         )
 
 
@@ -518,8 +423,8 @@ def _time_form(table: _Table, columns: Columns) -> str | None:
     if form is None and kind not in wanted:
         raise DataError(
             f"{table.name}: column {name!r} (time) holds {kind}, such as {table.example(name)}, "
-            f"expected {_TIMES}"
+            f"expected a number, or a date and time such as 2024-01-31 12:00:00"
         )
-    if every is not None and columns.long:
+    if every is not None and columns.form == "long":
         grid_step(every, table.name, timestamps=form not in (None, "number") or kind == "time")
     return form

@@ -148,7 +148,7 @@ class SeriesScan:
 
 def _repeated(id: object, columns: Columns) -> str:
     """Return what is wrong if an identifier is repeated."""
-    if columns.long:
+    if columns.form == "long":
         return (
             f"series {id!r} is repeated after other series. All rows of a series must be "
             f"contiguous in a large table: sort it by {columns.id!r}"
@@ -187,7 +187,7 @@ class TablePart:
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series of the part; there may be none. Memory does not grow with its size."""
-        if not self.columns.long:
+        if self.columns.form != "long":
             yield from self._row_batches(labels, batch_size)
         elif not self.whole:
             yield from self._long_batches(labels, batch_size)
@@ -203,27 +203,25 @@ class TablePart:
                 yield checked_rows(rows, self.columns, labels=labels), rows.share
 
     def _long_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        columns, most = self.columns, _batch_rows(self.columns)
+        most = _batch_rows(self.columns)
         # Rows that were read but not yet returned. The last series may go on in the next chunk.
-        waiting: Any = None
-        share = None
+        waiting, starts, share = None, np.empty(0, np.int64), None
         for table, share in self._checked_chunks(labels):
-            waiting = (
-                table
-                if waiting is None
-                else pa.concat_tables([waiting, table], promote_options="permissive")
-            )
+            waiting = table if waiting is None else _joined([waiting, table])
             starts = series_starts(waiting["id"])
             if len(starts) > 1 and (len(starts) > batch_size or len(waiting) >= most):
-                for a, b in _grouped(starts[1:], most, batch_size):
-                    batch = waiting.slice(starts[a], starts[b] - starts[a])
-                    yield assemble(batch, columns, self.source, share=share)
-                waiting = waiting.slice(starts[-1])
+                yield from self._assembled(waiting, starts, batch_size, share)
+                waiting, starts = waiting.slice(starts[-1]), np.zeros(1, np.int64)
         if waiting is not None:
-            starts = np.append(series_starts(waiting["id"]), len(waiting))
-            for a, b in _grouped(starts[1:], most, batch_size):
-                batch = waiting.slice(starts[a], starts[b] - starts[a])
-                yield assemble(batch, columns, self.source, share=share)
+            yield from self._assembled(waiting, np.append(starts, len(waiting)), batch_size, share)
+
+    def _assembled(
+        self, rows: Any, bounds: IntArray, batch_size: int, share: float | None
+    ) -> Iterator[Dataset]:
+        """Yield complete series, of which `bounds` are the first rows and the end."""
+        for a, b in _grouped(bounds[1:], _batch_rows(self.columns), batch_size):
+            batch = rows.slice(bounds[a], bounds[b] - bounds[a])
+            yield assemble(batch, self.columns, self.source, share=share)
 
     def _row_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
         columns = self.columns
@@ -239,11 +237,6 @@ class TablePart:
 
 def _joined(tables: Sequence[Any]) -> Any:
     return pa.concat_tables(tables, promote_options="permissive")
-
-
-def is_small(n_bytes: int) -> bool:
-    """Tell whether a table in long form is one part that is read whole."""
-    return n_bytes <= SMALL_BYTES
 
 
 def _batch_rows(columns: Columns) -> int:

@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +22,17 @@ import numpy as np
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
-from slts.tables.columns import INEXACT, SAMPLE_ROWS, Rows, kind_of, require_distinct
-from slts.tables.paths import base_suffix, is_compressed
-from slts.tables.roles import LEAST_STEPS, RequestedColumns, resolve_columns
+from slts.tables import scan
+from slts.tables.columns import (
+    INEXACT,
+    SAMPLE_ROWS,
+    RequestedColumns,
+    Rows,
+    is_number,
+    kind_of,
+    require_distinct,
+)
+from slts.tables.roles import LEAST_STEPS, resolve_columns
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
@@ -34,7 +43,27 @@ _NOT_UTF8 = (
     "the text is not UTF-8. It may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
     "WINDOWS-1252 -t UTF-8"
 )
-_BOOLEAN = ("true", "false", "0", "1")
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst")
+# How many times larger a compressed text file may be in memory.
+_COMPRESSION = 8
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Tell whether a name ends in the suffix of a compression format."""
+    return Path(path).suffix.lower() in _COMPRESSED_SUFFIXES
+
+
+def base_suffix(path: str | Path) -> str:
+    """Return the suffix of the data format, without the suffix of a compression format.
+
+    Examples
+    --------
+    >>> from slts.tables.text import base_suffix
+    >>> base_suffix("data/train.CSV.gz"), base_suffix("train.ts")
+    ('.csv', '.ts')
+    """
+    path = Path(path)
+    return (path.with_suffix("") if is_compressed(path) else path).suffix.lower()
 
 
 @contextmanager
@@ -70,9 +99,7 @@ def saved_stdin() -> Path:
     number, path = tempfile.mkstemp(suffix=".csv")
     atexit.register(Path(path).unlink, missing_ok=True)
     with os.fdopen(number, "wb") as file:
-        # `read1` returns after every piece of data, so that Python can handle signals.
-        while piece := stream.read1(_BLOCK):
-            file.write(piece)
+        shutil.copyfileobj(stream, file)
     return Path(path)
 
 
@@ -125,13 +152,10 @@ class CsvFile:
         first = lines[n_blank]
         delimiter = "\t" if base_suffix(path) == ".tsv" else max(",;\t|", key=first.count)
         reader = csv.reader(lines[n_blank:], delimiter=delimiter)
-        try:
-            cells = [cell.strip() for cell in next(reader)]
-        except csv.Error as error:
-            raise DataError(f"the first line of {name} is not CSV: {error}") from error
+        cells = [cell.strip() for cell in next(reader)]
         if "\ufffd" in first:
             raise DataError(f"{name}, line {n_blank + 1}: {_NOT_UTF8}")
-        has_header = not all(map(_is_number, cells)) if one_series else _is_header(cells)
+        has_header = not all(map(_numeric, cells)) if one_series else _is_header(cells)
         if not has_header and not one_series and len(cells) <= LEAST_STEPS:
             raise DataError(
                 f"{name} begins with numbers, {first.strip()[:60]!r}: its first line must name the "
@@ -266,11 +290,35 @@ class CsvFile:
         raise DataError(f"{self.name} cannot be read as CSV: {error}") from error
 
     def _fits(self, cell: str, dtype: Any) -> bool:
-        if cell in missing_cells():
-            return True
-        if pa.types.is_boolean(dtype):
-            return cell.lower() in _BOOLEAN
-        return _is_number(cell.replace(self.decimal, ".")) and "_" not in cell
+        dtype = dtype if pa.types.is_boolean(dtype) else pa.float64()
+        try:
+            pa.scalar(cell.replace(self.decimal, ".")).cast(dtype)
+        except pa.ArrowInvalid:
+            return cell in missing_cells()
+        return True
+
+
+@dataclass(frozen=True)
+class CsvPart(scan.TablePart):
+    """All of a CSV file."""
+
+    name: str
+    table: CsvFile
+    columns: Columns
+    whole: bool
+
+    @classmethod
+    def of(cls, path: Path, name: str, requested: RequestedColumns) -> CsvPart:
+        """Find the columns in the first rows."""
+        table = CsvFile.at(path, name)
+        columns = table.resolve(requested)
+        size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
+        return cls(name, table, columns, size <= scan.SMALL_BYTES)
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        """Read some columns; see `TablePart.chunks`."""
+        for rows in self.table.chunks(self.columns, names):
+            yield from rows.pieces(n_rows)
 
 
 def with_text_times(columns: Columns) -> Columns:
@@ -279,13 +327,9 @@ def with_text_times(columns: Columns) -> Columns:
     return replace(columns, time_form="number") if is_number else columns
 
 
-def _is_number(cell: str) -> bool:
+def _numeric(cell: str) -> bool:
     """Tell whether text is a number, with a decimal point or a decimal comma."""
-    try:
-        float(cell.replace(",", ".", 1))
-    except ValueError:
-        return False
-    return True
+    return is_number(cell.replace(",", ".", 1))
 
 
 def _is_header(cells: Sequence[str]) -> bool:
@@ -295,12 +339,12 @@ def _is_header(cells: Sequence[str]) -> bool:
     but the first and the last cell of a line of data are numbers; one of these may be a label. A
     short series is padded with empty cells.
     """
-    while len(cells) > LEAST_STEPS and cells[-1] in missing_cells() and _is_number(cells[1]):
+    while len(cells) > LEAST_STEPS and cells[-1] in missing_cells() and _numeric(cells[1]):
         cells = cells[:-1]
     inner = cells[1:-1] if len(cells) > LEAST_STEPS else cells
-    if not all(map(_is_number, inner)) or not (_is_number(cells[0]) or _is_number(cells[-1])):
+    if not all(map(_numeric, inner)) or not (_numeric(cells[0]) or _numeric(cells[-1])):
         return True
-    numbers = [float(cell.replace(",", ".", 1)) for cell in cells if _is_number(cell)]
+    numbers = [float(cell.replace(",", ".", 1)) for cell in cells if _numeric(cell)]
     steps = np.diff(numbers)
     return len(cells) > LEAST_STEPS and bool(
         steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-3)

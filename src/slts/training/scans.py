@@ -36,7 +36,7 @@ from slts.series.source import (
     series_digests,
     series_keys,
 )
-from slts.tables.times import same_step
+from slts.tables.columns import same_step
 from slts.training.training_set import PER_CLASS, TrainingSet, distinct, smallest_digests
 
 # Series that are read at a time.
@@ -100,7 +100,7 @@ def no_series(scan: SeriesSource) -> DataError:
 
 
 class RepeatedIdentifiers:
-    """Finds series whose rows lie in two parts: they would be counted twice."""
+    """Finds series that begin twice, in one part or in two: they would be counted twice."""
 
     def __init__(self, scan: SeriesSource) -> None:
         self._requires_unique_ids = scan.requires_unique_ids
@@ -111,7 +111,7 @@ class RepeatedIdentifiers:
         self._digests.append(digests if self._requires_unique_ids else digests[:0])
 
     def check(self, parts: Sequence[Part]) -> None:
-        """Raise an error if a series begins in two parts."""
+        """Raise an error if a series begins twice."""
         digests = join_digests(self._digests)
         order = np.argsort(digests, kind="stable")
         repeated = np.flatnonzero(digests[order[1:]] == digests[order[:-1]])
@@ -120,11 +120,12 @@ class RepeatedIdentifiers:
         ends = np.cumsum([len(of_part) for of_part in self._digests])
         pair = order[[repeated[0], repeated[0] + 1]]
         first, second = (int(k) for k in np.searchsorted(ends, pair, side="right"))
+        one, other = parts[first].name, parts[second].name
+        where = f"occurs twice in {one}" if one == other else f"appears in both {one} and {other}"
         raise DataError(
-            f"Series {_identifier(parts[second], digests[pair[1]])} appears in both "
-            f"{parts[first].name} and {parts[second].name}. All rows of a series must be "
-            f"contiguous. Sort the data by series. In a Dask data frame, all rows of a series must "
-            f"be in one partition: frame.shuffle(id).persist()."
+            f"Series {_identifier(parts[second], digests[pair[1]])} {where}. All rows of a series "
+            f"must be contiguous. Sort the data by series. In a Dask data frame, all rows of a "
+            f"series must be in one partition: frame.shuffle(id).persist()."
         )
 
 
