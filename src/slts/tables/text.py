@@ -68,11 +68,11 @@ def base_suffix(path: str | Path) -> str:
 
 @contextmanager
 def open_binary(path: Path, name: str) -> Iterator[Any]:
-    """Open a file, decompressed according to its suffix; damage becomes a `DataError`."""
-    if not is_compressed(path):
-        with path.open("rb") as file:
-            yield file
-        return
+    """Open a file, decompressed according to its suffix; damage becomes a `DataError`.
+
+    Arrow reads ahead in threads of its own. They must not read a file of Python: a thread that
+    needs Python while it ends would abort the process.
+    """
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
             yield stream
