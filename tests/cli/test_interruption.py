@@ -48,7 +48,7 @@ def test_predict(number, status, suffix, model, tmp_path):
     out = tmp_path / f"p{suffix}"
     out.write_text("an older file")
     process = start("predict", model, "-", "--out", out, stdin=subprocess.PIPE)
-    # Standard input stays open: the command predicts what was sent and waits for more.
+    # Standard input stays open: the command waits for more.
     table = long_table(*draw(30, 1)).to_pydict()
     rows = {name: np.tile(column, 200) for name, column in table.items() if name != "recording"}
     rows["recording"] = [f"{name}-{k}" for k in range(200) for name in table["recording"]]

@@ -54,10 +54,13 @@ def test_series_come_in_order_of_appearance_and_sorted_by_time(make):
     assert batch.lengths.tolist() == [3, 2]
     np.testing.assert_array_equal(batch[0], [[3, 1, 5], [30, 10, 50]])
     np.testing.assert_array_equal(batch[1], [[4, 2], [40, 20]])
-    # Without a time, rows keep their order.
-    batch = as_series(make(long_data()), id="who", channels=["u"])
-    np.testing.assert_array_equal(batch[0], [[1, 3, 5]])
-    np.testing.assert_array_equal(batch[1], [[2, 4]])
+    # Without a time, rows keep their order, which is not known if series are mixed.
+    with pytest.raises(DataError, match=r"rows of different series are mixed.*--time"):
+        as_series(make(long_data()), id="who", channels=["u"])
+    in_order = {**long_data(), "who": ["b", "b", "b", "a", "a"]}
+    batch = as_series(make(in_order), id="who", channels=["u"])
+    np.testing.assert_array_equal(batch[0], [[1, 2, 3]])
+    np.testing.assert_array_equal(batch[1], [[4, 5]])
 
 
 @pytest.mark.parametrize("labels", [["yes", "no"], [7, 8]])
@@ -125,8 +128,16 @@ WORDS = ["yes", "no", "yes", "maybe", "yes"]
         ({"when": [2.0, 1.0, 1.0, None, 3.0]}, {"time": "when"}, r"row 3 .*'when' \(time\)"),
         ({"when": ["2", "1", "1", "", "3"]}, {"time": "when"}, r"row 3 .*'when' \(time\)"),
         ({"when": [2, 1, 2, 0, 3]}, {"time": "when"}, "time 2 occurs twice in series 'b'"),
-        ({"word": WORDS}, {"label": "word"}, r"'word' \(label\) varies in series 'a'"),
-        ({"word": [*WORDS[:3], None, "yes"]}, {"label": "word"}, r"row 3 .*'word' \(label\)"),
+        (
+            {"word": WORDS},
+            {"time": "when", "label": "word"},
+            r"'word' \(label\) varies in series 'a'",
+        ),
+        (
+            {"word": [*WORDS[:3], None, "yes"]},
+            {"time": "when", "label": "word"},
+            r"row 3 .*'word' \(label\)",
+        ),
     ],
 )
 def test_long_frames_that_cannot_be_used_are_explained(change, options, message):

@@ -257,8 +257,13 @@ def test_a_repeated_series_is_an_error_in_a_large_table(ids, size, tmp_path, mon
     for read in (scan.read, lambda: list(scan)):
         with pytest.raises(DataError, match=rf"series {ids[-1] if size > 1 else 1} is repeated"):
             read()
-    # A small table can be sorted.
+    # A small table can be sorted by time.
     monkeypatch.setattr("slts.tables.scan.SMALL_BYTES", 1 << 20)
+    with pytest.raises(DataError, match="rows of different series are mixed"):
+        scan.read()
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("t", pa.array(np.arange(len(ids)))), path)
+    scan = scan_series(path, id="id", channels="x", time="t")
     assert scan.read().ids.tolist() == list(dict.fromkeys(ids))
 
 

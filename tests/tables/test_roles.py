@@ -211,6 +211,17 @@ def test_the_label_column_of_a_model_is_the_label():
     assert resolve_columns(Rows(table, Named("data")), known(["x"], "walk")).label is None
 
 
+def test_columns_of_a_model_have_their_roles_again():
+    table = pa.table(long(label=None, id=None, t=None, rec=np.arange(30) // 5, at=np.arange(30.0) % 5))
+    model = ExpectedColumns(["x"], time="at", ids=("rec",))
+    columns = resolve_columns(Rows(table, Named("data")), RequestedColumns(expected=model))
+    assert (columns.id, columns.time, columns.channels) == ("rec", "at", ("x",))
+    # What the caller says counts more.
+    other = RequestedColumns(id="at", expected=model)
+    columns = resolve_columns(Rows(table, Named("data")), other)
+    assert (columns.id, columns.time) == ("at", None)
+
+
 def test_row_numbers_of_pandas_are_no_columns():
     for name in ("", "Unnamed: 0", "__index_level_0__"):
         assert roles({name: np.arange(30)} | long()).channels == ("x",)

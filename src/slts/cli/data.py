@@ -46,6 +46,8 @@ def _reads(source: str, path: Path) -> bool:
 
 def load_model(path: Path, common: CommonOptions, *, verbose: bool = False) -> Any:
     """Load a model that uses the device and the threads of the options."""
+    if not path.is_file():
+        raise CommandError(f"{path}: there is no such model file; slts fit writes one")
     model = load(path)
     return model.set_params(device=common.device, n_jobs=common.jobs, verbose=verbose)
 
@@ -58,9 +60,15 @@ class Expected(NamedTuple):
 
     @classmethod
     def of_model(cls, model: Any) -> Expected:
-        """Return the channels, the label column and the time grid of a model."""
-        channels, label = model.channel_names_in_, model.label_column_
-        return cls(ExpectedColumns(channels, label, model.n_channels_in_), model.every_)
+        """Return the columns and the time grid of a model."""
+        columns = ExpectedColumns(
+            channels=model.channel_names_in_,
+            label=model.label_column_,
+            n_channels=model.n_channels_in_,
+            time=model.time_column_,
+            ids=model.id_columns_ or (),
+        )
+        return cls(columns, model.every_)
 
 
 def open_scan(

@@ -111,6 +111,8 @@ def _predict(
 def _write_file(path: Path, batches: Iterator[_Columns]) -> None:
     """Write a file, which appears when it is complete; its suffix chooses the format."""
     suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        import_extra("pyarrow.parquet", "io")
     with atomic_file(path) as temporary:
         if suffix == ".parquet":
             _write_parquet(temporary, batches)

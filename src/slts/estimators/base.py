@@ -93,8 +93,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         None in models from older files.
     every_ : str or None
         Interval of the time grid of the scan that the model was fitted on, if it was resampled.
-    label_column_ : str or None
-        Name of the label column of the scan that the model was fitted on, if it has one.
+    label_column_, time_column_, id_columns_
+        Names of the columns of the scan that the model was fitted on; None if it had none.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     training_digests_ : ndarray or None
@@ -125,6 +125,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     origins_: Origins | None = field(init=False)
     every_: str | None = field(init=False)
     label_column_: str | None = field(init=False)
+    time_column_: str | None = field(init=False)
+    id_columns_: tuple[str, ...] | None = field(init=False)
     validation_: Validation | None = field(init=False)
     training_digests_: Digests | None = field(init=False)
 
@@ -414,13 +416,18 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             data = from_arrays(X, y, sample_weight, groups, owner=owner, seed=seed)
         data.check()
-        self.every_ = self.label_column_ = self.n_columns_in_ = None
+        self.every_ = self.label_column_ = self.time_column_ = self.id_columns_ = None
+        self.n_columns_in_ = None
         if not isinstance(X, SeriesSource):
             self.n_columns_in_ = columns_of_table(X)
         elif X.columns is not None:
-            self.every_ = X.columns.every
+            columns = X.columns
+            self.every_ = columns.every
             # Without a header, the names of columns are numbers.
-            self.label_column_ = X.columns.label if X.columns.has_header else None
+            if columns.has_header:
+                self.label_column_, self.time_column_ = columns.label, columns.time
+                ids = columns.id_columns or (columns.id,)
+                self.id_columns_ = tuple(id for id in ids if id is not None) or None
         self.classes_, self.training_digests_ = data.classes, data.digests
         self.n_series_in_, self.n_steps_in_ = data.n_series, data.n_steps
         series = data.series

@@ -275,9 +275,10 @@ def _long_steps(
             notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
         times = times[order]
     elif is_mixed:
-        notes = (
-            "rows of different series are mixed, and there is no time column: the steps of a "
-            "series are in the order of its rows",
+        raise DataError(
+            f"{source}: rows of different series are mixed, and there is no time column, so that "
+            f"the order of the steps is not known. Name the time: time='...' (--time ...). If the "
+            f"rows of every series are in order, sort the table by {columns.id!r} first"
         )
     values = np.empty((len(codes), len(columns.channels)))
     for c in range(len(columns.channels)):

@@ -59,8 +59,8 @@ class ExpectedColumns:
     ----------
     channels
         Names of its channels, which are read in this order if all are present.
-    label
-        Label column of its training data, which is the label of other tables that have it.
+    label, time, ids
+        Columns of its training data, which have the same roles in other tables that have them.
     n_channels
         Number of its channels.
     """
@@ -68,6 +68,8 @@ class ExpectedColumns:
     channels: Sequence[str] | None = None
     label: str | None = None
     n_channels: int | None = None
+    time: str | None = None
+    ids: Sequence[str] = ()
 
     @property
     def one_file_per_series(self) -> bool:

@@ -170,7 +170,8 @@ def iter_series(
 def _scan_path(source: Any, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source by its name."""
     if isinstance(source, str) and source == "-":
-        return _of_part(CsvPart.of(saved_stdin(), "standard input", requested))
+        path = saved_stdin()
+        return _of_part(CsvPart.of(path, "standard input", requested), path.stat().st_size)
     if isinstance(source, str) and source.partition(":")[0] in NAMES and not os.path.exists(source):
         requested.require_none(source)
         return _of_whole(WholePart(source, None, requested.expected))

@@ -7,6 +7,7 @@ it clear.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -125,6 +126,7 @@ def resolve_columns(
     names = rows.table.schema.names
     require_distinct(names, table.name)
     chosen = _requested_channels(table, requested)
+    requested = _with_roles_of_model(table, requested, chosen or (), one_series)
     roles = _named_roles(table, requested, chosen or (), one_series)
     taken = {*roles.values(), *requested.ids, *(chosen or ())}
     free = [name for name in names if name not in taken and not ROW_NUMBERS.fullmatch(name)]
@@ -160,15 +162,28 @@ def _named_roles(
         if name in taken and not (role == "groups" and name in requested.ids):
             raise DataError(f"{table.name}: column {name!r} cannot have two roles ({role})")
         taken.add(name)
-    label = requested.expected.label
-    if roles["label"] is None and label in table.kinds and label not in taken:
-        roles["label"] = label
     usual = {"id": ID_NAMES, "time": TIME_NAMES, "label": LABEL_NAMES}
     for role, names in usual.items():
         if roles[role] is None and not (one_series and role == "id"):
             roles[role] = table.with_usual_name(names, role, taken)
             taken.add(roles[role] or "")
     return roles
+
+
+def _with_roles_of_model(
+    table: _Table, requested: RequestedColumns, channels: Sequence[str], one_series: bool
+) -> RequestedColumns:
+    """Give columns that the caller does not name the roles that they had in training."""
+    expected = requested.expected
+    taken = {*channels, *requested.ids, requested.time, requested.label, requested.groups}
+    free = set(table.kinds) - taken
+    if requested.label is None and expected.label in free:
+        requested = replace(requested, label=expected.label)
+    if requested.time is None and expected.time in free:
+        requested = replace(requested, time=expected.time)
+    if not requested.ids and not one_series and expected.ids and free.issuperset(expected.ids):
+        requested = replace(requested, id=tuple(expected.ids))
+    return requested
 
 
 def _requested_channels(table: _Table, requested: RequestedColumns) -> tuple[str, ...] | None:
@@ -261,6 +276,11 @@ def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
 def _if_wide(table: _Table, free: Sequence[str]) -> str:
     """Return how to name the steps if every row is a series; nothing for a few columns."""
     numbers = [name for name in free if table.kinds[name] in NUMERIC]
+    stems = Counter(name.rstrip("0123456789.") for name in numbers)
+    stem, size = max(stems.items(), key=lambda item: item[1], default=("", 0))
+    if size >= LEAST_STEPS:
+        # Others, such as the number of the row, are no steps.
+        numbers = [name for name in numbers if name.rstrip("0123456789.") == stem]
     if len(numbers) < LEAST_STEPS:
         return ""
     span = f"{numbers[0]}..{numbers[-1]}"
@@ -280,11 +300,12 @@ def _no_identifier(
         if table.kinds[name] in ("text", "integer")
         and 1 < len(table.column(name).unique()) < n_rows
     ]
-    calls = " or ".join(call("id", name) for name in repeated[:3]) or call("id", "...")
+    proposed = [[name] for name in repeated[:2]] + ([repeated[:2]] if repeated[1:] else [])
+    calls = " or ".join(call("id", *names) for names in proposed) or call("id", "...")
     if_wide = _if_wide(table, free) if roles["time"] is None else ""
     return table.error(
-        f"no column is named as the identifier of the series. Name it, such as {calls}. Several "
-        f"columns may identify one together{if_wide}. If there is none, add one, or put every "
+        f"no column is named as the identifier of the series. Name it, such as {calls}"
+        f"{if_wide}. If there is none, add one, or put every "
         f"series in a file of its own, in one folder"
     )
 
