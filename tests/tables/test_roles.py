@@ -212,7 +212,9 @@ def test_the_label_column_of_a_model_is_the_label():
 
 
 def test_columns_of_a_model_have_their_roles_again():
-    table = pa.table(long(label=None, id=None, t=None, rec=np.arange(30) // 5, at=np.arange(30.0) % 5))
+    table = pa.table(
+        long(label=None, id=None, t=None, rec=np.arange(30) // 5, at=np.arange(30.0) % 5)
+    )
     model = ExpectedColumns(["x"], time="at", ids=("rec",))
     columns = resolve_columns(Rows(table, Named("data")), RequestedColumns(expected=model))
     assert (columns.id, columns.time, columns.channels) == ("rec", "at", ("x",))
