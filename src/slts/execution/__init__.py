@@ -24,8 +24,6 @@ from slts.execution.threads import (
     use_fit_threads,
 )
 
-"""Runs pure tasks on parts: `map` gives their results in order."""
-
 __all__ = [
     "Bar",
     "Block",

@@ -65,7 +65,7 @@ def scan_series(
     source : str, path, list of paths, data frame or Dask collection
         A file; its suffix determines the form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in
         long form (one row per step) or in wide form (one row per series, one column per step;
-        without header, the label is the first or the last column); Parquet and Feather also in
+        without header, the label is the first column); Parquet and Feather also in
         list form (one row per series, one list per channel); `.npz` (`X` and `y`, or `values`,
         `offsets` and `y`). Text files may be compressed (`.gz`, `.bz2`, `.zst`).
 
