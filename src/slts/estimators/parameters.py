@@ -197,7 +197,9 @@ PARAMETERS: Mapping[str, Kind] = {
     "regularizer": one_of(*REGULARIZERS),
     "representations": some_of(*REPRESENTATIONS),
     "scale": NOTHING | one_of(*SCALES),
-    "triplets_per_series": POSITIVE,
+    "triplets_per_series": Kind(
+        "a positive number up to 1,000,000", lambda v: _is_finite(v) and 0 < v <= 1e6
+    ),
     "verbose": NOTHING | Kind("True, False or a number", lambda v: _is_bool(v) or _is_finite(v)),
 }
 

@@ -244,6 +244,7 @@ class ParquetScan(SeriesScan):
         """Read the first rows of the first file with rows."""
         name = self._groups[0].name if self._groups else self._files.names[0]
         schema, n_rows = self._schemas[name], 0
+        require_distinct(schema.names, name)
         tables = [schema.empty_table()]
         groups = (group for group in self._groups if group.name == name)
         for rows in (rows for g in groups for rows in g.batches(schema.names, SAMPLE_ROWS)):
