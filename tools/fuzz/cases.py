@@ -102,10 +102,10 @@ def some_series(rng, count, channels):
         )  # fmt: skip
     kind = int(rng.integers(8))
     if kind == 0:
-        with contextlib.suppress(ValueError, TypeError):
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
             return np.stack([np.resize(x, (channels, 5)) for x in series])
     if kind == 1:
-        with contextlib.suppress(ValueError, TypeError):
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
             return np.stack([np.resize(x, (channels, 5)) for x in series]).astype(
                 pick(rng, ["f4", "f2", "i8", "u1", "?", "O", "c16", "U8"])
             )

@@ -106,7 +106,7 @@ def _read_errors(where: str) -> Iterator[None]:
     """Turn errors of Arrow into a `DataError` that names the place."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise DataError(f"{where} cannot be read, the file may be damaged: {error}") from error
