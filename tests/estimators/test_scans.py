@@ -197,6 +197,15 @@ def test_as_many_series_are_learned_from_as_fit_in_memory(kind, data):
     assert read.score(scan) > 0.4
 
 
+@every([slts.BBSClassifier, slts.BBSClassifierCV, slts.LocalSLTSClassifier])
+def test_more_landmarks_than_a_sample_has_are_an_error(kind):
+    series, codes = waves(3000, n_classes=2, channels=2, lengths=(20, 21))
+    # The sample has an eighth of the limit; landmarks are chosen from it.
+    model = quick(kind, n_landmarks=2900, memory_limit="1.5MB")
+    with pytest.raises(ValueError, match=r"'n_landmarks' parameter.*asks for 2900 landmarks"):
+        model.fit(scan_of((series, codes)))
+
+
 @every([slts.SLTSClassifier, slts.BBSClassifier, slts.LocalSLTSClassifier])
 def test_the_suggested_limit_is_sufficient(kind, data, batch):
     with pytest.raises(ValueError, match=r"'memory_limit' parameter of .* is too small") as caught:

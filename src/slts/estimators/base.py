@@ -305,9 +305,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError("y is None: score needs the label of every series.")
         if y is None:
             (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
+            unknown_labels(labels, self.classes_)
         else:
-            predicted, labels = self.predict(X), labels_as_given(y)
-        unknown_labels(labels, self.classes_)
+            labels = labels_as_given(y)
+            unknown_labels(labels, self.classes_)
+            predicted = self.predict(X)
         check_one_per_series(len(predicted), labels, "y", "labels")
         # Unknown labels may be of another type, and are wrong.
         right = labels.astype(object) == predicted.astype(object)

@@ -133,8 +133,9 @@ def _landmark_counts(data: TrainingSet, options: LandmarkOptions) -> list[int]:
         most = len(options.landmarks)
         return sorted({most if n is None else resolve_count(n, most) for n in wanted})
     if options.n_landmarks is None:
-        return [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * data.n_distinct)))]
-    return sorted({landmark_count(data, n) for n in wanted})
+        most = min(_MOST_LANDMARKS, len(data))
+        return [min(most, max(1, round(_LANDMARK_SHARE * data.n_distinct)))]
+    return sorted({landmark_count(data, n, options.owner) for n in wanted})
 
 
 def _that_fit(

@@ -168,10 +168,17 @@ def _choose(aligner: Aligner, count: int, method: str, seed: int, progress: Prog
 # ---- landmarks of a fit
 
 
-def landmark_count(data: TrainingSet, n: int | float) -> int:
+def landmark_count(data: TrainingSet, n: int | float, owner: str) -> int:
     """Return a number of landmarks; a fraction is one of the distinct series."""
     is_fraction = isinstance(n, float | np.floating)
-    return min(resolve_count(n, data.n_distinct if is_fraction else data.n_series), data.n_distinct)
+    count = resolve_count(n, data.n_distinct if is_fraction else data.n_series)
+    count = min(count, data.n_distinct)
+    if count > len(data):
+        raise ValueError(
+            f"The 'n_landmarks' parameter of {owner} asks for {count} landmarks, but the sample of "
+            f"the scan has {len(data)} series: use fewer, or raise memory_limit."
+        )
+    return count
 
 
 def landmark_positions(

@@ -113,13 +113,7 @@ def _draw_landmarks(data: TrainingSet, options: LocalOptions) -> IntArray:
     if n is None:
         most = max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // len(data.classes)))
         n = int(np.minimum(np.bincount(data.codes), most).sum())
-    count = landmark_count(data, n)
-    if count > len(data):
-        raise ValueError(
-            f"The 'n_landmarks' parameter of {options.owner} asks for {count} landmarks, but the "
-            f"sample of the scan has {len(data)} series: use fewer, or raise memory_limit."
-        )
-    positions = data.evenly(count)
+    positions = data.evenly(landmark_count(data, n, options.owner))
     warn_about_missing_classes(data.classes, data.codes[positions])
     return positions
 
