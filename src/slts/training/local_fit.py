@@ -25,7 +25,7 @@ from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.source import Part, SeriesSource
-from slts.solvers.arrays import gram
+from slts.solvers.arrays import gram, matmul
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
 from slts.training.held_out import HeldOutDecisions
@@ -52,6 +52,8 @@ _SHARES = (16.0, 2.0, 0.25)
 _STANDARD_ERRORS = 2.0
 # Features that vary less than this share of their size have no information.
 _LEAST_SPREAD = 1e-9
+# Coefficients that are combined at once.
+_COLUMNS = 512
 # Series whose coordinates a thread, or a GPU, computes at once.
 _BATCH, _GPU_BATCH = 256, 4096
 
@@ -334,10 +336,11 @@ def _solve(
         ridge = span.solve(targets, weights, penalty)
         intercept = ridge.intercept - span.origin @ ridge.slope
         return model.combined(span.basis @ ridge.slope, intercept), ridge.report
-    model = model.combined(span.basis, -span.origin)
-    # The coefficients of the coordinates replace them in memory.
-    blocks.clear()
-    del coefs
+    model = LinearModel(
+        model.maps,
+        tuple(_combine_in_place(coef, span.basis) for coef in coefs),
+        model.intercept @ span.basis - span.origin,
+    )
     by_class = data.class_weights(options.class_weight)
     by_class = by_class * data.n_distinct / float(data.totals @ by_class)
     sums = _Sums(model, data.classes, by_class, options.device)
@@ -347,6 +350,16 @@ def _solve(
         equations = _sum_scan(data.scan, sums, options)
     ridge = equations.solve(penalty)
     return model.combined(ridge.slope, ridge.intercept), ridge.report
+
+
+def _combine_in_place(coef: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the coefficients of ``outputs @ weights`` in the memory of those of the outputs."""
+    flat = coef.reshape(len(coef), -1)
+    n_outputs = weights.shape[1]
+    for begin in range(0, flat.shape[1], _COLUMNS):
+        columns = slice(begin, begin + _COLUMNS)
+        flat[:n_outputs, columns] = matmul(weights.T, flat[:, columns])
+    return coef[:n_outputs]
 
 
 def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) -> FloatArray:
