@@ -38,6 +38,7 @@ def make(rng, count, channels, *, dilations, n_steps=11, n_thresholds=4):
         first=np.append(0, np.cumsum(widths)),
         channels=which,
         dilations=np.sort(rng.choice(dilations, size=count)).astype(np.int64),
+        averaged=np.arange(count) % 2 == 0,
         shape_only=np.arange(count) % 3 == 0,
         by_strength=by_strength,
         thresholds=near,

@@ -65,10 +65,14 @@ def test_values_are_windows_of_the_series(case):
         x = windows.filled(batch[drawn.series[k]].T, drawn).T
         steps = drawn.starts[k] + drawn.dilations[k] * np.arange(LENGTH)
         inside = steps.clip(0, x.shape[1] - 1)
-        window = x[np.ix_(channels, inside)]
-        np.testing.assert_allclose(drawn.values_of(k), window, rtol=1e-14)
         # A window is inside the series, or the series is inside the window.
         assert (steps == inside).all() or (steps[0] <= 0 and steps[-1] >= x.shape[1] - 1)
+        gap, middle = min(drawn.dilations[k], x.shape[1]), steps[LENGTH // 2]
+        for s in range(LENGTH):
+            first, width = middle + gap * (s - LENGTH // 2), gap if drawn.averaged[k] else 1
+            near = first - (width - 1) // 2 + np.arange(width)
+            value = x[channels][:, near.clip(0, x.shape[1] - 1)].mean(axis=1)
+            np.testing.assert_allclose(drawn.values_of(k)[:, s], value, rtol=1e-14)
     assert set(drawn.channels) == set(range(batch.n_channels))
     ways = np.stack([~drawn.shape_only & ~drawn.by_strength, drawn.shape_only, drawn.by_strength])
     assert (ways.sum(axis=0) == 1).all()
@@ -174,7 +178,7 @@ def test_snippets_of_the_training_series_add_nothing_on_average():
     assert np.abs(added).max() > 0.01
 
 
-def test_a_repeated_end_counts_once():
+def test_values_beyond_the_ends_get_no_share():
     batch = make_batch([40, 30, 30, 30, 30, 30], 2)
     drawn = draw(batch)
     coef = coefficients(drawn)
@@ -183,12 +187,12 @@ def test_a_repeated_end_counts_once():
     for k in np.flatnonzero(drawn.dilations == 1):
         terms = drawn.attribute(short, coef, k).contributions
         np.testing.assert_allclose(terms, np.broadcast_to(terms[:, :1], terms.shape), atol=1e-12)
-    # Windows whose steps are farther apart than the series is long see both ends and their centre.
-    apart = replace(drawn, dilations=np.full(COUNT, 99))
+    # Windows whose steps are farther apart than the series is long see their centre only.
+    apart = replace(drawn, dilations=np.full(COUNT, 99), averaged=np.zeros(COUNT, dtype=bool))
     terms = apart.attribute(batch[:1], coef, 0).contributions.sum(axis=2)
     met = apart.occurrences(batch[:1], np.array([0]))[0]
     added = apart.step_weights(40, coef)[0][met].T
-    np.testing.assert_allclose(terms[:, 1:-1], added[:, 1:-1] / 3, atol=1e-12)
+    np.testing.assert_allclose(terms, added, atol=1e-12)
 
 
 # ---- descriptions

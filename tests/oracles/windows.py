@@ -22,12 +22,15 @@ def distances(x, snippets, k):
     """Squared distance of snippet k to the window around every step, shape (steps,)."""
     scale, x = snippets.scale, filled(x, snippets)
     half = snippets.n_steps // 2
-    around = snippets.dilations[k] * (np.arange(snippets.n_steps) - half)
-    steps = np.clip(np.arange(len(x))[:, None] + around, 0, len(x) - 1)
+    dilation = min(snippets.dilations[k], len(x))
+    around = dilation * (np.arange(snippets.n_steps) - half)
+    width = dilation if snippets.averaged[k] else 1
+    steps = np.arange(len(x))[:, None, None] + around[:, None] + np.arange(width) - (width - 1) // 2
+    steps = np.clip(steps, 0, len(x) - 1)
     total = np.zeros(len(x))
     for channel, own in zip(snippets.channels_of(k), snippets.values_of(k), strict=True):
         own = (own - scale.centre[channel]) / scale.spread[channel]
-        windows = (x[steps, channel] - scale.centre[channel]) / scale.spread[channel]
+        windows = (x[steps, channel].mean(axis=2) - scale.centre[channel]) / scale.spread[channel]
         if snippets.shape_only[k]:
             own, windows = bends(own), bends(windows)
         if snippets.by_strength[k]:
@@ -68,8 +71,8 @@ def features(series, snippets):
 def attribution(x, snippets, coef):
     """What every step and channel adds, one window at a time: (problems, steps, channels).
 
-    A step is compared with a mean step of the training series. Every step that a window sees, once
-    or repeatedly, gets the same share.
+    A step is compared with a mean step of the training series. Every observed value that a window
+    sees in a channel gets the same share.
     """
     half = snippets.n_steps // 2
     terms = np.zeros((len(coef), *x.shape))
@@ -79,8 +82,15 @@ def attribution(x, snippets, coef):
         for i in range(len(x)):
             more = (near[i] <= snippets.thresholds[k]) - snippets.shares[k]
             added = (coef[:, k] * more[:, None] / divisors).sum(axis=(1, 2))
-            around = [i + snippets.dilations[k] * (s - half) for s in range(snippets.n_steps)]
-            seen = {min(max(step, 0), len(x) - 1) for step in around}
-            for step in seen:
-                terms[:, step, channels] += added[:, None] / (len(seen) * len(channels))
+            dilation = min(snippets.dilations[k], len(x))
+            width = dilation if snippets.averaged[k] else 1
+            seen = {
+                i + dilation * (s - half) + neighbour - (width - 1) // 2
+                for s in range(snippets.n_steps)
+                for neighbour in range(width)
+            }
+            for c in channels:
+                observed = [s for s in seen if 0 <= s < len(x) and not np.isnan(x[s, c])]
+                for step in observed:
+                    terms[:, step, c] += added / (len(observed) * len(channels))
     return terms

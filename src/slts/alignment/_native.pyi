@@ -143,7 +143,8 @@ class Windows:
         values: npt.NDArray[np.float64],
         first: npt.NDArray[np.int64],
         channels: npt.NDArray[np.int64],
-        dilation: npt.NDArray[np.int64],
+        dilations: npt.NDArray[np.int64],
+        averaged: npt.NDArray[np.bool_],
         shape_only: npt.NDArray[np.bool_],
         thresholds: npt.NDArray[np.float64],
         centre: npt.NDArray[np.float64],
@@ -172,6 +173,7 @@ def window_distances(
 def window_attribution(
     windows: Windows,
     which: npt.NDArray[np.int64],
+    observed: npt.NDArray[np.bool_],
     distances: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
     terms: npt.NDArray[np.float64],

@@ -28,11 +28,13 @@ from slts.execution import Block, check_stopped, map_blocks, partition, thread_c
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import ChannelScale, require
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps, give_to_observed
+from slts.series.missing import fill_gaps
 from slts.solvers.arrays import matmul, on_host
 
 # Steps of a snippet.
 _LENGTH = 11
+# Share of the snippets that are means of neighbouring steps.
+_AVERAGED = 0.5
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
 # Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
@@ -69,6 +71,8 @@ class Snippets(PlainState):
         The channel of each row of `values`.
     dilations
         Distance between two steps of each snippet.
+    averaged
+        Whether each value is the mean of as many neighbouring steps as the dilation.
     shape_only
         Whether only second differences are compared, scaled to unit mean square: level, slope and
         amplitude do not count.
@@ -93,6 +97,7 @@ class Snippets(PlainState):
     first: IntArray
     channels: IntArray
     dilations: IntArray
+    averaged: npt.NDArray[np.bool_]
     shape_only: npt.NDArray[np.bool_]
     by_strength: npt.NDArray[np.bool_]
     thresholds: FloatArray
@@ -113,7 +118,7 @@ class Snippets(PlainState):
         require(bool((self.dilations >= 1).all()), "dilations")
         require(bool((np.diff(self.dilations) >= 0).all()), "dilations")
         require(self.thresholds.shape == self.shares.shape, "thresholds")
-        for name in ("shape_only", "by_strength", "thresholds", "series", "starts"):
+        for name in ("averaged", "shape_only", "by_strength", "thresholds", "series", "starts"):
             require(len(getattr(self, name)) == n, name)
         require(self.longest is None or self.longest > 0, "longest")
 
@@ -145,15 +150,18 @@ class Snippets(PlainState):
         room = lengths[series] - span
         starts = np.where(room > 0, rng.integers(0, np.maximum(room, 1)), (room - 1) // 2)
         channels = [np.sort(rng.permutation(batch.n_channels)[:width]) for width in widths]
-        steps = starts[:, np.newaxis] + np.outer(dilations, np.arange(_LENGTH))
-        steps = np.clip(steps, 0, lengths[series, np.newaxis] - 1)
-        steps += batch.offsets[series, np.newaxis]
-        of_rows = np.concatenate(channels)
+        averaged = rng.random(count) < _AVERAGED
+        middles = starts + span // 2
+        values = [
+            _window(batch.values[batch.offsets[p] : batch.offsets[p + 1], own].T, *window)
+            for p, own, *window in zip(series, channels, middles, dilations, averaged, strict=True)
+        ]
         drawn = cls(
-            values=batch.values[np.repeat(steps, widths, axis=0), of_rows[:, np.newaxis]],
+            values=np.concatenate(values),
             first=np.append(0, np.cumsum(widths)),
-            channels=of_rows,
+            channels=np.concatenate(channels),
             dilations=dilations,
+            averaged=averaged,
             shape_only=kinds == 1,
             by_strength=kinds == 2,
             thresholds=np.zeros((count, len(_QUANTILES))),
@@ -348,19 +356,20 @@ class Snippets(PlainState):
         """Send linear functions of the features of one series back to its steps and channels.
 
         What a snippet adds at a step, compared with a mean training step, is divided evenly among
-        the steps that it is compared with and its channels. The first and last step, which repeat
-        beyond the ends, count once. What an interpolated value contributes belongs to the values
-        that it comes from, or to no step if its channel is not observed at all. The rest is what
-        mean training steps add. `landmark` restricts the sums to one snippet.
+        its channels, and in each among the observed values that it is compared with; means are of
+        all steps that they are made from. The rest is what mean training steps add, and what is
+        compared with no observed value. `landmark` restricts the sums to one snippet.
         """
         which = np.arange(len(self)) if landmark is None else np.array([landmark])
-        weights = self.step_weights(series.n_steps, coef)
+        weights, observed = self.step_weights(series.n_steps, coef), ~np.isnan(series.values)
         terms = np.zeros((series.n_steps, series.n_channels, len(coef)))
         totals = np.zeros((len(self), len(coef)))
         for part, distances in self.distances(series, which):
-            native.window_attribution(self._windows, part, distances, weights, terms, totals)
+            native.window_attribution(
+                self._windows, part, observed, distances, weights, terms, totals
+            )
         usual = self.usual(series.lengths, coef)[0][:, which]
-        contributions = give_to_observed(terms.transpose(2, 0, 1), series)
+        contributions = terms.transpose(2, 0, 1)
         rest = totals.sum(axis=0) + usual.sum(axis=1) - contributions.sum(axis=(1, 2))
         return Attribution(contributions, rest)
 
@@ -416,8 +425,8 @@ class Snippets(PlainState):
         size = np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + flat)
         rows[far] = _STRENGTH_FACTOR * moves / size
         return native.Windows(
-            rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds,
-            centre, spread,
+            rows, self.first, self.channels, self.dilations, self.averaged, self.shape_only,
+            self.thresholds, centre, spread,
         )  # fmt: skip
 
     @cached_property
@@ -429,6 +438,20 @@ class Snippets(PlainState):
         bounds = np.unique(np.linspace(0, len(self), _PARTS + 1).astype(np.int64))
         costs = np.diff(np.array(self._windows.first)[bounds]) * float(self.n_steps)
         return bounds.tolist(), costs
+
+
+def _window(x: FloatArray, middle: int, dilation: int, averaged: bool) -> FloatArray:
+    """Return what the kernel compares around a step of a series, shape (channels, steps).
+
+    No dilation is larger than the series, and beyond its ends edge values repeat.
+    """
+    n_steps = x.shape[1]
+    dilation = min(dilation, n_steps)
+    steps = middle + dilation * (np.arange(_LENGTH) - _LENGTH // 2)
+    if averaged:
+        steps = steps[:, np.newaxis] + np.arange(dilation) - (dilation - 1) // 2
+    values = x[:, np.clip(steps, 0, n_steps - 1)]
+    return np.asarray(values.mean(axis=2) if averaged else values)
 
 
 def _around_mean(values: FloatArray) -> FloatArray:

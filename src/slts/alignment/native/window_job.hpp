@@ -36,21 +36,24 @@ struct Windows {
 };
 
 // Some steps of one series against the windows [begin, end), which are of one kind: they are
-// compared with steps that are `dilation` apart, by their second differences, scaled to unit mean
-// square in each channel, if `shape_only`.
+// compared with steps that are `dilation` apart, or with means of as many neighbouring steps if
+// `averaged`; by their second differences, scaled to unit mean square in each channel, if
+// `shape_only`.
 struct WindowJob {
     Windows windows;
     std::int64_t begin = 0, end = 0;
     std::int64_t step_begin = 0, step_end = 0, steps = 0;
     // Not larger than the series, whose edge values repeat beyond its ends in any case.
     std::int64_t dilation = 1;
-    bool shape_only = false;
+    bool averaged = false, shape_only = false;
     // Whether columns are made for windows that are not `shape_only` too.
     bool use_columns = false;
     // Whether values are small enough for levels.
     bool small_values = false;
     std::int64_t pad = 0, stride = 0;
     const double* padded = nullptr;      // channels x stride: the series with `pad` steps before it
+    double* means = nullptr;             // channels x stride, if `averaged`
+    double* sums = nullptr;              // steps of a channel that means are made from
     const std::int64_t* used = nullptr;  // channels of the windows
     std::int64_t n_used = 0;
     double* columns = nullptr;       // channels x length x vectors: the values at each distance

@@ -58,48 +58,112 @@ inline bool window_distances(const WindowStore& windows, const std::vector<std::
     return true;
 }
 
-// What windows of one dilation add at the steps that they are centred on is divided evenly among
-// the steps that they see. The first and last step, which repeat beyond the ends of the series,
-// count once.
-inline void add_to_seen(const std::vector<double>& centred, std::int64_t dilation,
-                        std::int64_t length, std::int64_t steps, double* terms) {
-    const std::int64_t row = static_cast<std::int64_t>(centred.size()) / steps;
-    const std::int64_t apart = std::min(dilation, steps), half = length / 2;
-    for (std::int64_t i = 0; i < steps; ++i) {
-        const double* added = centred.data() + i * row;
-        // Different steps on each side of the centre, at most one of which lies beyond an end.
-        const std::int64_t before = std::min(half, (i + apart - 1) / apart);
-        const std::int64_t after = std::min(length - 1 - half, (steps - 2 - i + apart) / apart);
-        const double share = 1.0 / static_cast<double>(before + 1 + after);
-        for (std::int64_t k = -before; k <= after; ++k) {
-            double* out = terms + std::clamp(i + k * apart, std::int64_t{0}, steps - 1) * row;
-            for (std::int64_t r = 0; r < row; ++r) out[r] += share * added[r];
-        }
-    }
-}
-
 // Inputs and outputs of `attribute_windows`.
 struct WindowAttribution {
     std::int64_t steps, channels, problems;
+    const bool* observed;     // steps x channels
     const double* distances;  // ids x steps
     const double* weights;    // all windows x (thresholds + 1) x problems
     double* terms;            // steps x channels x problems
     double* totals;           // all windows x problems: the sum of each window
 };
 
+// What windows that are compared in one way add at the steps that they are centred on, steps x
+// channels x problems. It is divided evenly among the observed values that the windows see; what
+// sees none is left out.
+class CentredTerms {
+   public:
+    CentredTerms(const WindowAttribution& job, std::int64_t length)
+        : job_(job),
+          half_(length / 2),
+          row_(job.channels * job.problems),
+          terms_(static_cast<std::size_t>(job.steps * row_)),
+          n_before_(static_cast<std::size_t>((job.steps + 1) * job.channels)) {
+        for (std::int64_t k = 0; k < job.steps * job.channels; ++k)
+            n_before_[k + job.channels] = n_before_[k] + job.observed[k];
+    }
+
+    double* at(std::int64_t step, std::int64_t channel) {
+        return terms_.data() + step * row_ + channel * job_.problems;
+    }
+
+    void divide(const Comparison& comparison) {
+        const std::int64_t apart = std::min(comparison.dilation, job_.steps);
+        if (comparison.averaged)
+            divide_over_ranges(apart);
+        else
+            divide_over_steps(apart);
+        std::fill(terms_.begin(), terms_.end(), 0.0);
+    }
+
+   private:
+    void divide_over_steps(std::int64_t apart) {
+        for (std::int64_t i = 0; i < job_.steps; ++i) {
+            const std::int64_t first = i - std::min(half_, i / apart) * apart;
+            const std::int64_t last = std::min(i + half_ * apart, job_.steps - 1);
+            for (std::int64_t c = 0; c < job_.channels; ++c) {
+                const bool* observed = job_.observed + c;
+                std::int64_t count = 0;
+                for (std::int64_t k = first; k <= last; k += apart)
+                    count += observed[k * job_.channels];
+                for (std::int64_t k = first; k <= last; k += apart)
+                    if (observed[k * job_.channels])
+                        add(at(i, c), 1.0 / static_cast<double>(count),
+                            job_.terms + k * row_ + c * job_.problems);
+            }
+        }
+    }
+
+    // A window of means sees all steps from its first to its last: changes at the ends of these
+    // ranges are added up.
+    void divide_over_ranges(std::int64_t apart) {
+        std::vector<double> changes(static_cast<std::size_t>((job_.steps + 1) * row_));
+        for (std::int64_t i = 0; i < job_.steps; ++i) {
+            const std::int64_t reach = half_ * apart;
+            const std::int64_t first = std::max(i - reach - (apart - 1) / 2, std::int64_t{0});
+            const std::int64_t end = std::min(i + reach + apart / 2 + 1, job_.steps);
+            for (std::int64_t c = 0; c < job_.channels; ++c) {
+                const std::int64_t count = n_before_[end * job_.channels + c] -
+                                           n_before_[first * job_.channels + c];
+                if (count == 0) continue;
+                const double share = 1.0 / static_cast<double>(count);
+                add(at(i, c), share, changes.data() + first * row_ + c * job_.problems);
+                add(at(i, c), -share, changes.data() + end * row_ + c * job_.problems);
+            }
+        }
+        for (std::int64_t i = 0; i < job_.steps; ++i) {
+            double* sums = changes.data() + i * row_;
+            for (std::int64_t c = 0; c < job_.channels; ++c)
+                if (job_.observed[i * job_.channels + c])
+                    add(sums + c * job_.problems, 1.0,
+                        job_.terms + i * row_ + c * job_.problems);
+            for (std::int64_t r = 0; r < row_; ++r) sums[row_ + r] += sums[r];
+        }
+    }
+
+    void add(const double* terms, double share, double* out) const {
+        for (std::int64_t p = 0; p < job_.problems; ++p) out[p] += share * terms[p];
+    }
+
+    const WindowAttribution& job_;
+    std::int64_t half_, row_;
+    std::vector<double> terms_;
+    std::vector<std::int64_t> n_before_;  // observed values before each step
+};
+
 // Divides what the windows `ids`, in ascending order of their dilations, add to the decision values
-// of one series: weights[w][k] at a step that meets k thresholds of window w, evenly among the
-// different steps that it is compared with and its channels.
+// of one series: weights[w][k] at a step that meets k thresholds of window w, evenly among its
+// channels and the observed values that it is compared with.
 inline void attribute_windows(const WindowStore& windows, const std::vector<std::int64_t>& ids,
                               const WindowAttribution& job) {
     const Windows all = windows.view();
-    const std::int64_t problems = job.problems, row = job.channels * problems;
-    const std::int64_t n_levels = all.n_thresholds + 1;
-    std::vector<double> centred(static_cast<std::size_t>(job.steps * row));
+    const std::int64_t problems = job.problems, n_levels = all.n_thresholds + 1;
+    CentredTerms centred[2] = {{job, all.length}, {job, all.length}};
     std::vector<double> shares(static_cast<std::size_t>(n_levels * problems));
     std::vector<std::int64_t> met(static_cast<std::size_t>(n_levels));
     for (std::size_t w = 0; w < ids.size(); ++w) {
         const std::int64_t place = windows.place(ids[w]);
+        const Comparison comparison = windows.kind_of(place).comparison;
         const double* distances = job.distances + static_cast<std::int64_t>(w) * job.steps;
         const double* limits = all.thresholds + place * all.n_thresholds;
         const double* weights = job.weights + ids[w] * n_levels * problems;
@@ -113,7 +177,7 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
             ++met[level];
             const double* share = shares.data() + level * problems;
             for (std::int64_t c = first; c < last; ++c) {
-                double* out = centred.data() + i * row + all.channels[c] * problems;
+                double* out = centred[comparison.averaged].at(i, all.channels[c]);
                 for (std::int64_t p = 0; p < problems; ++p) out[p] += share[p];
             }
         }
@@ -123,11 +187,11 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
         for (std::int64_t level = 0; level < n_levels; ++level)
             for (std::int64_t p = 0; p < problems; ++p)
                 total[p] += static_cast<double>(met[level]) * weights[level * problems + p];
-        const std::int64_t dilation = windows.kind_of(place).dilation;
-        if (w + 1 < ids.size() && windows.kind_of(windows.place(ids[w + 1])).dilation == dilation)
+        if (w + 1 < ids.size() &&
+            windows.kind_of(windows.place(ids[w + 1])).comparison.dilation == comparison.dilation)
             continue;
-        add_to_seen(centred, dilation, all.length, job.steps, job.terms);
-        std::fill(centred.begin(), centred.end(), 0.0);
+        for (const bool averaged : {false, true})
+            centred[averaged].divide({comparison.dilation, averaged, false});
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <numeric>
 #include <tuple>
@@ -31,11 +32,18 @@ struct ChannelScale {
     }
 };
 
-// Windows [begin, end) of a store that have the same dilation and are compared in the same way, and
-// the channels that they use.
+// How windows are compared; see `WindowJob`.
+struct Comparison {
+    std::int64_t dilation;
+    bool averaged, shape_only;
+
+    auto operator<=>(const Comparison&) const = default;
+};
+
+// Windows [begin, end) of a store that are compared in the same way, and the channels they use.
 struct WindowKind {
-    std::int64_t begin, end, dilation;
-    bool shape_only;
+    std::int64_t begin, end;
+    Comparison comparison;
     std::vector<std::int64_t> channels;
 };
 
@@ -46,10 +54,10 @@ struct WindowKind {
 class WindowStore {
    public:
     // The arguments are in the caller's order. `windows` has no ids.
-    WindowStore(const Windows& windows, std::int64_t count, const std::int64_t* dilations,
-                const bool* shape_only, ChannelScale scale)
+    WindowStore(const Windows& windows, const std::vector<Comparison>& comparisons,
+                ChannelScale scale)
         : scale_(std::move(scale)),
-          id_(static_cast<std::size_t>(count)),
+          id_(comparisons.size()),
           place_(id_.size()),
           first_{0},
           length_(windows.length),
@@ -58,16 +66,15 @@ class WindowStore {
         std::iota(id_.begin(), id_.end(), std::int64_t{0});
         std::stable_sort(id_.begin(), id_.end(), [&](std::int64_t a, std::int64_t b) {
             const auto key = [&](std::int64_t w) {
-                return std::make_tuple(dilations[w], shape_only[w], first[w + 1] - first[w],
+                return std::make_tuple(comparisons[w], first[w + 1] - first[w],
                                        windows.channels[first[w]]);
             };
             return key(a) < key(b);
         });
-        for (std::int64_t place = 0; place < count; ++place) {
+        for (std::int64_t place = 0; place < count(); ++place) {
             const std::int64_t w = id_[place], from = first[w], to = first[w + 1];
-            if (kinds_.empty() || kinds_.back().dilation != dilations[w] ||
-                kinds_.back().shape_only != shape_only[w])
-                kinds_.push_back({place, place, dilations[w], shape_only[w], {}});
+            if (kinds_.empty() || kinds_.back().comparison != comparisons[w])
+                kinds_.push_back({place, place, comparisons[w], {}});
             WindowKind& kind = kinds_.back();
             kind.end = place + 1;
             append(kind.channels, windows.channels, from, to);
@@ -93,9 +100,10 @@ class WindowStore {
         return *std::partition_point(kinds_.begin(), kinds_.end(),
                                      [=](const WindowKind& kind) { return kind.end <= place; });
     }
-    // Steps beyond the ends of a series of n steps that a window reaches.
+    // Steps beyond the ends of a series of n steps that a window reaches, or that a mean does.
     std::int64_t reach(std::int64_t n) const {
-        return kinds_.empty() ? 0 : length_ / 2 * std::min(kinds_.back().dilation, n);
+        return kinds_.empty() ? 0
+                              : (length_ / 2 + 1) * std::min(kinds_.back().comparison.dilation, n);
     }
     std::int64_t count() const { return static_cast<std::int64_t>(id_.size()); }
     std::int64_t place(std::int64_t id) const { return place_[id]; }
@@ -133,6 +141,8 @@ class PaddedSeries {
           pad_(windows.reach(longest)),
           stride_(longest + 2 * pad_ + kWindowSlack),
           padded_(stride_ * channels),
+          means_(stride_ * channels),
+          sums_(stride_),
           columns_(channels * windows.view().length * kWindowVectors * kMostLanes),
           starts_(channels * kWindowVectors * kMostLanes) {}
 
@@ -156,13 +166,15 @@ class PaddedSeries {
         const WindowKind& kind = windows_.kind_of(begin);
         job.begin = begin, job.end = end;
         job.steps = steps_;
-        job.dilation = std::min(kind.dilation, steps_);
-        job.shape_only = kind.shape_only;
+        job.dilation = std::min(kind.comparison.dilation, steps_);
+        job.averaged = kind.comparison.averaged && job.dilation > 1;
+        job.shape_only = kind.comparison.shape_only;
         job.pad = pad_, job.stride = stride_;
-        job.padded = padded_.data(), job.columns = columns_.data(), job.starts = starts_.data();
+        job.padded = padded_.data(), job.means = means_.data(), job.sums = sums_.data();
+        job.columns = columns_.data(), job.starts = starts_.data();
         // Shapes are scaled to unit mean square. Distances that are wanted themselves are exact.
         job.small_values =
-            job.distances == nullptr && (kind.shape_only || largest_ <= kLargestProduct);
+            job.distances == nullptr && (job.shape_only || largest_ <= kLargestProduct);
         job.used = kind.channels.data();
         job.n_used = static_cast<std::int64_t>(kind.channels.size());
         const std::int64_t rows = job.windows.first[end] - job.windows.first[begin];
@@ -189,7 +201,7 @@ class PaddedSeries {
     Poll poll_;
     std::int64_t channels_, pad_, stride_, steps_ = 0, work_ = 0;
     double largest_ = 0.0;
-    AlignedArray<double> padded_, columns_, starts_;
+    AlignedArray<double> padded_, means_, sums_, columns_, starts_;
 };
 
 }  // namespace slts

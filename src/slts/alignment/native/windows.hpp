@@ -19,6 +19,33 @@ struct Compared {
     const double* starts;
 };
 
+// Means of `dilation` neighbouring steps, for all that windows around the steps of a job see. Sums
+// of 1, 2, 4, ... steps are added up, so that steps outside of a sum do not round it.
+inline void fill_means(const WindowJob& job) {
+    const std::int64_t width = job.dilation, reach = job.windows.length / 2 * width;
+    const std::int64_t n = job.step_end - job.step_begin + 2 * reach + kWindowSlack;
+    const double share = 1.0 / static_cast<double>(width);
+    double* sums = job.sums;
+    for (std::int64_t u = 0; u < job.n_used; ++u) {
+        const std::int64_t at = job.used[u] * job.stride + job.pad + job.step_begin - reach;
+        const double* x = job.padded + at - (width - 1) / 2;
+        double* means = job.means + at;
+        for (std::int64_t i = 0; i < n; ++i) means[i] = 0.0;
+        for (std::int64_t i = 0; i < n + width - 1; ++i) sums[i] = x[i];
+        for (std::int64_t size = 1, first = 0;; size *= 2) {
+            if (width & size) {
+                for (std::int64_t i = 0; i < n; ++i) means[i] += sums[i + first];
+                first += size;
+            }
+            if (first == width) break;
+            // Reads only what is not written yet.
+#pragma GCC ivdep
+            for (std::int64_t i = 0; i < n + width - 2 * size; ++i) sums[i] += sums[i + size];
+        }
+        for (std::int64_t i = 0; i < n; ++i) means[i] *= share;
+    }
+}
+
 // Copies what windows around the steps i, ..., i + N * W - 1 see, one row of lanes for each value
 // of a window. Steps beyond the end of the series are infinitely far from any window.
 template <int W, int N>
@@ -199,8 +226,12 @@ void compare_steps(const WindowJob& job, std::int64_t i) {
 }
 
 template <int W>
-void run_windows(const WindowJob& job) {
+void run_windows(WindowJob job) {
     static_assert(W <= kMostLanes);
+    if (job.averaged) {
+        fill_means(job);
+        job.padded = job.means;
+    }
     std::int64_t most = kWindowVectors;
     if (job.shape_only || job.use_columns) {
         const std::int64_t size =
