@@ -174,20 +174,17 @@ def test_snippets_of_the_training_series_add_nothing_on_average():
 
 
 def test_values_beyond_the_ends_get_no_share():
+    """Windows whose steps are farther apart than the series is long see their centre only."""
     batch = make_batch([40, 30, 30, 30, 30, 30], 2)
     drawn = draw(batch)
-    coef = coefficients(drawn)
-    # Every window sees all six steps, some of them several times.
-    short = slts.as_series([batch[0][:, :6]])
-    for k in np.flatnonzero(drawn.dilations == 1):
-        terms = drawn.attribute(short, coef, k).contributions
-        np.testing.assert_allclose(terms, np.broadcast_to(terms[:, :1], terms.shape), atol=1e-12)
-    # Windows whose steps are farther apart than the series is long see their centre only.
     apart = replace(drawn, dilations=np.full(COUNT, 99), averaged=np.zeros(COUNT, dtype=bool))
-    terms = apart.attribute(batch[:1], coef, 0).contributions.sum(axis=2)
-    met = apart.occurrences(batch[:1], np.array([0]))[0]
-    added = apart.step_weights(40, coef)[0][met].T
-    np.testing.assert_allclose(terms, added, atol=1e-12)
+    coef = coefficients(drawn)
+    for k in range(COUNT):
+        terms = apart.attribute(batch[:1], coef, k).contributions[:, :, drawn.channels_of(k)]
+        met = apart.occurrences(batch[:1], np.array([k]))[0]
+        added = apart.step_weights(40, coef)[k][met].T
+        shares = windows.squares(drawn, k)[:, LENGTH // 2]
+        np.testing.assert_allclose(terms, added[:, :, None] * shares, atol=1e-12)
 
 
 # ---- descriptions

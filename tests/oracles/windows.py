@@ -40,6 +40,20 @@ def distances(x, snippets, k):
     return total
 
 
+def squares(snippets, k):
+    """Squares of the values of snippet k as they are compared, which sum to one."""
+    own = snippets.channels_of(k)[:, None]
+    values = (snippets.values_of(k) - snippets.scale.centre[own]) / snippets.scale.spread[own]
+    if snippets.shape_only[k]:
+        values = np.pad(bends(values), ((0, 0), (1, 1)))
+    if snippets.by_strength[k]:
+        moves = values - values.mean(axis=1, keepdims=True)
+        values = moves / np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + _FLAT)
+        values = 100.0 * values
+    shares = values**2 + 1e-9
+    return shares / shares.sum()
+
+
 def bends(windows):
     """Second differences of unit mean square along the last axis; nearly zero if they are small."""
     result = windows[..., :-2] - 2 * windows[..., 1:-1] + windows[..., 2:]
@@ -71,8 +85,8 @@ def features(series, snippets):
 def attribution(x, snippets, coef):
     """What every step and channel adds, one window at a time: (problems, steps, channels).
 
-    A step is compared with a mean step of the training series. Every observed value that a window
-    sees in a channel gets the same share.
+    A step is compared with a mean step of the training series. Shares are proportional to the
+    squares of what is compared of the snippet; those of missing values are left out.
     """
     half = snippets.n_steps // 2
     terms = np.zeros((len(coef), *x.shape))
@@ -84,13 +98,10 @@ def attribution(x, snippets, coef):
             added = (coef[:, k] * more[:, None] / divisors).sum(axis=(1, 2))
             dilation = min(snippets.dilations[k], len(x))
             width = dilation if snippets.averaged[k] else 1
-            seen = {
-                i + dilation * (s - half) + neighbour - (width - 1) // 2
-                for s in range(snippets.n_steps)
-                for neighbour in range(width)
-            }
-            for c in channels:
-                observed = [s for s in seen if 0 <= s < len(x) and not np.isnan(x[s, c])]
-                for step in observed:
-                    terms[:, step, c] += added / (len(observed) * len(channels))
+            for c, shares in zip(channels, squares(snippets, k), strict=True):
+                for s, share in enumerate(shares):
+                    for neighbour in range(width):
+                        step = i + dilation * (s - half) + neighbour - (width - 1) // 2
+                        if 0 <= step < len(x) and not np.isnan(x[step, c]):
+                            terms[:, step, c] += added * share / width
     return terms

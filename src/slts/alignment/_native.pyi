@@ -173,9 +173,9 @@ def window_distances(
 def window_attribution(
     windows: Windows,
     which: npt.NDArray[np.int64],
-    observed: npt.NDArray[np.bool_],
     distances: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
     terms: npt.NDArray[np.float64],
     totals: npt.NDArray[np.float64],
+    target: Target,
 ) -> None: ...

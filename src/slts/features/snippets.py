@@ -355,21 +355,22 @@ class Snippets(PlainState):
     ) -> Attribution:
         """Send linear functions of the features of one series back to its steps and channels.
 
-        What a snippet adds at a step, compared with a mean training step, is divided evenly among
-        its channels, and in each among the observed values that it is compared with; means are of
-        all steps that they are made from. The rest is what mean training steps add, and what is
-        compared with no observed value. `landmark` restricts the sums to one snippet.
+        What a snippet adds at a step, compared with a mean training step, is divided among the
+        values that it is compared with, in proportion to the squares of its own compared values,
+        and evenly among the steps of a mean. The rest is what mean training steps add, and what
+        belongs to missing values or beyond the ends. `landmark` restricts the sums to one snippet.
         """
         which = np.arange(len(self)) if landmark is None else np.array([landmark])
-        weights, observed = self.step_weights(series.n_steps, coef), ~np.isnan(series.values)
-        terms = np.zeros((series.n_steps, series.n_channels, len(coef)))
+        weights, target = self.step_weights(series.n_steps, coef), native.selected_target()
+        terms = np.zeros((series.n_channels, series.n_steps, len(coef)))
         totals = np.zeros((len(self), len(coef)))
         for part, distances in self.distances(series, which):
             native.window_attribution(
-                self._windows, part, observed, distances, weights, terms, totals
+                self._windows, part, distances, weights, terms, totals, target
             )
         usual = self.usual(series.lengths, coef)[0][:, which]
-        contributions = terms.transpose(2, 0, 1)
+        contributions = terms.transpose(2, 1, 0)
+        contributions[:, np.isnan(series.values)] = 0.0
         rest = totals.sum(axis=0) + usual.sum(axis=1) - contributions.sum(axis=(1, 2))
         return Attribution(contributions, rest)
 

@@ -53,13 +53,14 @@ void distances(const WindowStore& windows, Ids ids, Array<const double, 2> value
     });
 }
 
-void attribution(const WindowStore& windows, Ids ids, Array<const bool, 2> observed,
-                 Array<const double, 2> distances, Array<const double, 3> weights,
-                 Array<double, 3> terms, Array<double, 2> totals) {
+void attribution(const WindowStore& windows, Ids ids, Array<const double, 2> distances,
+                 Array<const double, 3> weights, Array<double, 3> terms, Array<double, 2> totals,
+                 const Target& target) {
     nb::gil_scoped_release nogil;
     attribute_windows(windows, as_vector(ids),
-                      {size(terms.shape(0)), size(terms.shape(1)), size(terms.shape(2)),
-                       observed.data(), distances.data(), weights.data(), terms.data(), totals.data()});
+                      {size(terms.shape(1)), size(terms.shape(0)), size(terms.shape(2)),
+                       distances.data(), weights.data(), terms.data(), totals.data()},
+                      target);
 }
 
 }  // namespace
@@ -67,15 +68,15 @@ void attribution(const WindowStore& windows, Ids ids, Array<const bool, 2> obser
 void bind_windows(nb::module_& m) {
     m.attr("WINDOW_FLATNESS") = kWindowFlatness;
     nb::class_<WindowStore>(m, "Windows")
-        .def("__init__", &make_windows, "values"_a, "first"_a, "channels"_a,
-             "dilations"_a, "averaged"_a, "shape_only"_a, "thresholds"_a, "centre"_a, "spread"_a)
+        .def("__init__", &make_windows, "values"_a, "first"_a, "channels"_a, "dilations"_a,
+             "averaged"_a, "shape_only"_a, "thresholds"_a, "centre"_a, "spread"_a)
         .def_prop_ro("first", &WindowStore::first);
     m.def("window_counts", &counts, "windows"_a, "values"_a, "offsets"_a, "begin"_a, "end"_a,
           "window_begin"_a, "window_end"_a, "out"_a.noconvert(), "target"_a, "token"_a.none());
     m.def("window_distances", &distances, "windows"_a, "which"_a, "values"_a, "out"_a.noconvert(),
           "target"_a);
-    m.def("window_attribution", &attribution, "windows"_a, "which"_a, "observed"_a, "distances"_a,
-          "weights"_a, "terms"_a.noconvert(), "totals"_a.noconvert());
+    m.def("window_attribution", &attribution, "windows"_a, "which"_a, "distances"_a, "weights"_a,
+          "terms"_a.noconvert(), "totals"_a.noconvert(), "target"_a);
 }
 
 }  // namespace slts

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "window_store.hpp"
@@ -58,128 +59,63 @@ inline bool window_distances(const WindowStore& windows, const std::vector<std::
     return true;
 }
 
+// Added to squares of compared values: windows of values that hardly differ from the mean are
+// divided evenly.
+inline constexpr double kSmallSquare = 1e-9;
+
 // Inputs and outputs of `attribute_windows`.
 struct WindowAttribution {
     std::int64_t steps, channels, problems;
-    const bool* observed;     // steps x channels
     const double* distances;  // ids x steps
     const double* weights;    // all windows x (thresholds + 1) x problems
-    double* terms;            // steps x channels x problems
+    double* terms;            // channels x steps x problems
     double* totals;           // all windows x problems: the sum of each window
 };
 
-// What windows that are compared in one way add at the steps that they are centred on, steps x
-// channels x problems. It is divided evenly among the observed values that the windows see; what
-// sees none is left out.
-class CentredTerms {
-   public:
-    CentredTerms(const WindowAttribution& job, std::int64_t length)
-        : job_(job),
-          half_(length / 2),
-          row_(job.channels * job.problems),
-          terms_(static_cast<std::size_t>(job.steps * row_)),
-          n_before_(static_cast<std::size_t>((job.steps + 1) * job.channels)) {
-        for (std::int64_t k = 0; k < job.steps * job.channels; ++k)
-            n_before_[k + job.channels] = n_before_[k] + job.observed[k];
-    }
-
-    double* at(std::int64_t step, std::int64_t channel) {
-        return terms_.data() + step * row_ + channel * job_.problems;
-    }
-
-    void divide(const Comparison& comparison) {
-        const std::int64_t apart = std::min(comparison.dilation, job_.steps);
-        if (comparison.averaged)
-            divide_over_ranges(apart);
-        else
-            divide_over_steps(apart);
-        std::fill(terms_.begin(), terms_.end(), 0.0);
-    }
-
-   private:
-    void divide_over_steps(std::int64_t apart) {
-        for (std::int64_t i = 0; i < job_.steps; ++i) {
-            const std::int64_t first = i - std::min(half_, i / apart) * apart;
-            const std::int64_t last = std::min(i + half_ * apart, job_.steps - 1);
-            for (std::int64_t c = 0; c < job_.channels; ++c) {
-                const bool* observed = job_.observed + c;
-                std::int64_t count = 0;
-                for (std::int64_t k = first; k <= last; k += apart)
-                    count += observed[k * job_.channels];
-                for (std::int64_t k = first; k <= last; k += apart)
-                    if (observed[k * job_.channels])
-                        add(at(i, c), 1.0 / static_cast<double>(count),
-                            job_.terms + k * row_ + c * job_.problems);
+// Divides what belongs to means evenly among their steps. `means` has `pad` means more before and
+// after the steps of each channel.
+inline void divide_means(const WindowAttribution& job, const std::vector<double>& means,
+                         std::int64_t width, std::int64_t pad) {
+    const std::int64_t problems = job.problems, row = (job.steps + 2 * pad) * problems;
+    const double share = 1.0 / static_cast<double>(width);
+    std::vector<double> sums(static_cast<std::size_t>(problems));
+    for (std::int64_t c = 0; c < job.channels; ++c) {
+        const double* first = means.data() + c * row + (pad - width / 2) * problems;
+        double* out = job.terms + c * job.steps * problems;
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (std::int64_t k = 0; k < width - 1; ++k)
+            for (std::int64_t p = 0; p < problems; ++p) sums[p] += first[k * problems + p];
+        for (std::int64_t i = 0; i < job.steps; ++i, first += problems, out += problems)
+            for (std::int64_t p = 0; p < problems; ++p) {
+                sums[p] += first[(width - 1) * problems + p];
+                out[p] += share * sums[p];
+                sums[p] -= first[p];
             }
-        }
     }
-
-    // A window of means sees all steps from its first to its last: changes at the ends of these
-    // ranges are added up.
-    void divide_over_ranges(std::int64_t apart) {
-        std::vector<double> changes(static_cast<std::size_t>((job_.steps + 1) * row_));
-        for (std::int64_t i = 0; i < job_.steps; ++i) {
-            const std::int64_t reach = half_ * apart;
-            const std::int64_t first = std::max(i - reach - (apart - 1) / 2, std::int64_t{0});
-            const std::int64_t end = std::min(i + reach + apart / 2 + 1, job_.steps);
-            for (std::int64_t c = 0; c < job_.channels; ++c) {
-                const std::int64_t count = n_before_[end * job_.channels + c] -
-                                           n_before_[first * job_.channels + c];
-                if (count == 0) continue;
-                const double share = 1.0 / static_cast<double>(count);
-                add(at(i, c), share, changes.data() + first * row_ + c * job_.problems);
-                add(at(i, c), -share, changes.data() + end * row_ + c * job_.problems);
-            }
-        }
-        for (std::int64_t i = 0; i < job_.steps; ++i) {
-            double* sums = changes.data() + i * row_;
-            for (std::int64_t c = 0; c < job_.channels; ++c)
-                if (job_.observed[i * job_.channels + c])
-                    add(sums + c * job_.problems, 1.0,
-                        job_.terms + i * row_ + c * job_.problems);
-            for (std::int64_t r = 0; r < row_; ++r) sums[row_ + r] += sums[r];
-        }
-    }
-
-    void add(const double* terms, double share, double* out) const {
-        for (std::int64_t p = 0; p < job_.problems; ++p) out[p] += share * terms[p];
-    }
-
-    const WindowAttribution& job_;
-    std::int64_t half_, row_;
-    std::vector<double> terms_;
-    std::vector<std::int64_t> n_before_;  // observed values before each step
-};
+}
 
 // Divides what the windows `ids`, in ascending order of their dilations, add to the decision values
-// of one series: weights[w][k] at a step that meets k thresholds of window w, evenly among its
-// channels and the observed values that it is compared with.
+// of one series: weights[w][k] at a step that meets k thresholds of window w. It is divided among
+// the values that the window is compared with, in proportion to the squares of its own values. What
+// belongs to values beyond the ends of the series is left out.
 inline void attribute_windows(const WindowStore& windows, const std::vector<std::int64_t>& ids,
-                              const WindowAttribution& job) {
+                              const WindowAttribution& job, const Target& target) {
     const Windows all = windows.view();
     const std::int64_t problems = job.problems, n_levels = all.n_thresholds + 1;
-    CentredTerms centred[2] = {{job, all.length}, {job, all.length}};
-    std::vector<double> shares(static_cast<std::size_t>(n_levels * problems));
+    const std::int64_t half = all.length / 2;
+    std::vector<double> added(static_cast<std::size_t>(job.steps * problems)), means;
     std::vector<std::int64_t> met(static_cast<std::size_t>(n_levels));
     for (std::size_t w = 0; w < ids.size(); ++w) {
         const std::int64_t place = windows.place(ids[w]);
-        const Comparison comparison = windows.kind_of(place).comparison;
         const double* distances = job.distances + static_cast<std::int64_t>(w) * job.steps;
         const double* limits = all.thresholds + place * all.n_thresholds;
         const double* weights = job.weights + ids[w] * n_levels * problems;
-        const std::int64_t first = all.first[place], last = all.first[place + 1];
-        for (std::size_t s = 0; s < shares.size(); ++s)
-            shares[s] = weights[s] / static_cast<double>(last - first);
         std::fill(met.begin(), met.end(), 0);
         for (std::int64_t i = 0; i < job.steps; ++i) {
             std::int64_t level = 0;
             for (std::int64_t t = 0; t < all.n_thresholds; ++t) level += distances[i] <= limits[t];
             ++met[level];
-            const double* share = shares.data() + level * problems;
-            for (std::int64_t c = first; c < last; ++c) {
-                double* out = centred[comparison.averaged].at(i, all.channels[c]);
-                for (std::int64_t p = 0; p < problems; ++p) out[p] += share[p];
-            }
+            std::copy_n(weights + level * problems, problems, added.data() + i * problems);
         }
         // From counts of levels: series in which they are the same have equal sums.
         double* total = job.totals + ids[w] * problems;
@@ -187,11 +123,33 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
         for (std::int64_t level = 0; level < n_levels; ++level)
             for (std::int64_t p = 0; p < problems; ++p)
                 total[p] += static_cast<double>(met[level]) * weights[level * problems + p];
+
+        const auto [dilation, averaged, _] = windows.kind_of(place).comparison;
+        const std::int64_t apart = std::min(dilation, job.steps), pad = averaged ? half * apart : 0;
+        const std::int64_t stride = job.steps + 2 * pad;
+        if (averaged && means.empty())
+            means.resize(static_cast<std::size_t>(job.channels * stride * problems));
+        double* terms = averaged ? means.data() : job.terms;
+        const double* value = all.values + all.first[place] * all.length;
+        const double* end = all.values + all.first[place + 1] * all.length;
+        const double squares = std::inner_product(value, end, value, 0.0) +
+                               kSmallSquare * static_cast<double>(end - value);
+        for (std::int64_t c = all.first[place]; value < end; ++c) {
+            double* out = terms + all.channels[c] * stride * problems;
+            for (std::int64_t k = -half; k <= half; ++k, ++value) {
+                const double share = (*value * *value + kSmallSquare) / squares;
+                const std::int64_t to = pad + k * apart, from = std::max(-to, std::int64_t{0});
+                const std::int64_t n = std::min(job.steps, stride - to) - from;
+                if (n > 0)
+                    target.add_scaled(added.data() + from * problems, share, n * problems,
+                                      out + (to + from) * problems);
+            }
+        }
         if (w + 1 < ids.size() &&
-            windows.kind_of(windows.place(ids[w + 1])).comparison.dilation == comparison.dilation)
+            windows.kind_of(windows.place(ids[w + 1])).comparison.dilation == dilation)
             continue;
-        for (const bool averaged : {false, true})
-            centred[averaged].divide({comparison.dilation, averaged, false});
+        if (!means.empty()) divide_means(job, means, apart, half * apart);
+        means.clear();
     }
 }
 
