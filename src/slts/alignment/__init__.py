@@ -9,9 +9,16 @@ pairwise.py   the public functions `align`, `similarity`, `aligned_products`
 """
 
 from slts.alignment.aligner import Aligner, Alignment
-from slts.alignment.cuda.device import DEVICES, array_module, check_device, require_device
 from slts.alignment.pairwise import align, aligned_products, similarity
-from slts.alignment.settings import AlignmentSettings, Band, Itakura
+from slts.alignment.settings import (
+    DEVICES,
+    AlignmentSettings,
+    Band,
+    Itakura,
+    array_module,
+    check_device,
+    require_device,
+)
 
 __all__ = [
     "DEVICES",

@@ -13,7 +13,7 @@ from typer import Option
 from slts._typing import FloatArray
 from slts.atomic_files import atomic_file
 from slts.cli import options
-from slts.cli.data import check_output, load_model, read_batches
+from slts.cli.options import check_output, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.extras import import_extra
 from slts.features.explanation import Explanation, explain

@@ -1,4 +1,4 @@
-"""What all classifiers share: fitting, prediction and its outputs."""
+"""What all classifiers share: fitting, prediction and its outputs; the base of linear ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from slts._typing import FloatArray
+from slts._typing import FloatArray, IntArray
 from slts.alignment import require_device
 from slts.errors import DataError
 from slts.estimators.parameters import PARAMETERS, Kind, check_parameters
@@ -38,17 +38,19 @@ from slts.estimators.training_data import (
 from slts.execution import Bar, memory_limit, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
-from slts.features.neighbours import Neighbours
-from slts.features.origins import Origins
+from slts.features.models import LinearModel, Neighbours, Origins
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
-from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
-from slts.training.held_out import HeldOutDecisions
-from slts.training.options import FitOptions
-from slts.training.training_set import TrainingSet
+from slts.solvers.calibration import (
+    HeldOutDecisions,
+    HeldOutMargins,
+    Validation,
+    fit_scale,
+    probabilities,
+)
+from slts.training.training_set import Fit, FitOptions, TrainingSet
 
 Options = TypeVar("Options", bound=FitOptions)
 
@@ -368,12 +370,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _options(self, kind: type[Options], **derived: Any) -> Options:
         """Return the parameters as `training` takes them: derived ones, others as they are."""
-        derived |= {"owner": type(self).__name__, "seed": self._seed(), "bar": self._progress}
+        derived |= {"owner": type(self).__name__, "bar": self._progress}
         names = {field.name for field in fields(kind)} - set(derived)
         return kind(**derived, **{name: getattr(self, name) for name in names})
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _labels(self, decisions: FloatArray) -> npt.NDArray[Any]:
         chosen = decisions > 0.0 if decisions.ndim == 1 else decisions.argmax(axis=1)
@@ -384,14 +383,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return partial(progress_bar, show=bool(self.verbose))
 
     @contextmanager
-    def _fitting(self) -> Iterator[None]:
-        """Check the parameters, and restore the former fit if the new one fails."""
+    def _fitting(self) -> Iterator[int]:
+        """Check the parameters and yield the seed; restore the former fit if the new one fails."""
         check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
         require_device(self.device, type(self).__name__)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
             with use_fit_threads(self.n_jobs):
-                yield
+                yield seed
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -404,10 +404,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         *,
+        seed: int,
         keeps_all: bool = False,
     ) -> TrainingSet:
         """Check the training data and return them; remember what they look like."""
-        owner, seed = type(self).__name__, self._seed()
+        owner = type(self).__name__
         if isinstance(X, SeriesSource):
             check_nothing_beside_scan(owner, y, sample_weight, groups)
             limit = None if keeps_all else memory_limit(getattr(self, "memory_limit", None), owner)
@@ -436,3 +437,50 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
         self.n_features_in_ = self.n_columns_in_ or series.n_channels
         return data
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearClassifier(SeriesClassifier):
+    """Base of the classifiers whose decision values are the outputs of a linear model.
+
+    Attributes
+    ----------
+    model_ : LinearModel
+        Feature maps with coefficients.
+    landmark_indices_ : ndarray
+        Positions of the landmarks among the training series.
+    """
+
+    model_: LinearModel = field(init=False)
+    landmark_indices_: IntArray = field(init=False)
+
+    def _keep(self, fit: Fit) -> None:
+        """Store what was learned, and calibrate."""
+        self.model_, self.landmark_indices_, self.origins_ = (
+            fit.model, fit.landmark_indices, fit.origins
+        )  # fmt: skip
+        self._calibrate_on(fit.held_out, fit.validation)
+
+    @property
+    def landmarks_(self) -> SeriesBatch:
+        """The landmarks."""
+        return self.model_.aligned[0].landmarks
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Constant part of the decision values, shape (problems,)."""
+        return self.model_.intercept
+
+    @property
+    def n_numbers_(self) -> int:
+        """Number of stored numbers: coefficients, maps, intercepts, landmarks."""
+        return self.model_.n_numbers
+
+    def check_fitted(self) -> None:
+        """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
+        if len(self.model_.intercept) != len(self.positive_classes_):
+            raise ValueError("model_ does not have one output for each problem")
+        if len(self.landmark_indices_) != len(self.landmarks_):
+            raise ValueError("landmark_indices_ does not have one position for each landmark")
+        if self.landmarks_.n_channels != self.n_channels_in_:
+            raise ValueError("landmarks_ do not have the channels of training")

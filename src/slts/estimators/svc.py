@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
-from slts.estimators.linear import LinearClassifier
-from slts.features.aligned_products import AlignedProducts
-from slts.features.linear_model import LinearModel
-from slts.features.origins import Origins
-from slts.features.row_map import RowMap
+from slts.estimators.base import LinearClassifier
 from slts.training.neighbour_fit import fit_svm
 
 # What C is chosen from, ascending: ties go to the smaller one.
@@ -107,38 +102,22 @@ class SimilaritySVC(LinearClassifier):
         Self
             The fitted classifier.
         """
-        with self._fitting():
-            settings = AlignmentSettings(self.objective, self.band, self.normalize)
-            data = self._read(X, y, sample_weight, groups, keeps_all=True)
-            series = data.named_series
-            row_map = RowMap.fit(
-                series, scale=self.scale, homogeneous=self.homogeneous, normalize=self.normalize
-            )
-            # Every series is a landmark; the SVM finds the weights.
-            weights = np.ones((len(self.positive_classes_), len(series)))
-            landmarks = AlignedProducts(
-                "similarity", series, row_map, settings, weights, bank_per_output=True
-            )
-            with self._progress("Aligning"):
-                K = landmarks.similarities(series, None, self._resources)
+        with self._fitting() as seed:
+            data = self._read(X, y, sample_weight, groups, seed=seed, keeps_all=True)
             fit = fit_svm(
                 data,
-                K,
+                AlignmentSettings(self.objective, self.band, self.normalize),
+                self._resources,
                 self._progress,
                 Cs=CS if self.C == "auto" else (float(self.C),),
                 fit_intercept=self.fit_intercept,
+                scale=self.scale,
+                homogeneous=self.homogeneous,
                 class_weight=self.class_weight,
                 calibration_cv=self.calibration_cv,
             )
-            identities = np.tile(np.eye(landmarks.shape[-1]), (len(weights), 1, 1, 1, 1))
-            self.model_ = LinearModel(
-                (replace(landmarks, landmarks=series.anonymous(), weights=fit.coef),),
-                (identities,),
-                fit.intercept,
-            )
-            self.landmark_indices_, self.C_ = data.indices, fit.C
-            self.origins_ = Origins.of(data.series, data.indices, data.codes)
-            self._calibrate_on(fit.held_out, fit.validation)
+            self._keep(fit)
+            self.C_ = fit.C
         return self
 
     def features(self, X: Any) -> FloatArray:

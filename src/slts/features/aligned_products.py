@@ -17,7 +17,7 @@ from slts.alignment import Aligner, Alignment, AlignmentSettings
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import RowMap, RowTrace, leading_directions, require
 from slts.series import SeriesBatch
-from slts.solvers.arrays import matmul, on_device_of, on_host
+from slts.solvers.ridge import matmul, on_device_of, on_host
 
 # Bytes of aligned products that are held at once.
 _CHUNK_BYTES = 64 * 2**20

@@ -29,7 +29,7 @@ from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import ChannelScale, require
 from slts.series import SeriesBatch
 from slts.series.missing import fill_gaps, give_to_observed
-from slts.solvers.arrays import matmul, on_host
+from slts.solvers.ridge import matmul, on_host
 
 # Steps of a snippet.
 _LENGTH = 11

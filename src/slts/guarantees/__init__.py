@@ -9,7 +9,7 @@ certificate.py     `Certificate` and `Bound`: the results, as text, HTML and pla
 bounds.py          the formulas of the bounds, as functions of numbers
 """
 
-from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.bounds import Bound, Certificate
 from slts.guarantees.certify import certify
 from slts.guarantees.goodness import (
     Goodness,

@@ -15,8 +15,14 @@ from slts.estimators import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTS
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.estimators.training_data import check_groups, labels_as_given, unknown_labels
-from slts.guarantees.bounds import clopper_pearson, group_error_bound, mean_over_groups
-from slts.guarantees.certificate import Bound, Certificate, Conditions
+from slts.guarantees.bounds import (
+    Bound,
+    Certificate,
+    Conditions,
+    clopper_pearson,
+    group_error_bound,
+    mean_over_groups,
+)
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series

@@ -10,9 +10,9 @@ from slts.plots.model import (
     plot_accuracy_by_landmarks,
     plot_landmark_weights,
     plot_metric,
+    plot_snippets,
 )
 from slts.plots.series import plot_alignment, plot_contributions, plot_similarity_space
-from slts.plots.snippets import plot_snippets
 
 __all__ = [
     "plot_accuracy_by_landmarks",

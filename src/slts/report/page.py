@@ -14,7 +14,7 @@ from typing import Any
 from slts.atomic_files import write_atomically
 from slts.report import sections
 from slts.report.collect import collect
-from slts.report.markup import Content, fill, resource
+from slts.report.sections import Content, fill, resource
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [

@@ -7,7 +7,7 @@ occurs twice with the same label is one series of weight two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,15 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings
 from slts.errors import DataError, warn
+from slts.execution import Bar
+from slts.features.feature_map import Resources
+from slts.features.models import LinearModel, Origins
 from slts.quantities import list_first
 from slts.series import SeriesBatch
 from slts.series.source import Digests, SeriesSource, series_digests, series_keys, splitmix64
+from slts.solvers.calibration import HeldOutDecisions, Validation
 
 # Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
 MOST_DIGESTS = 1_000_000
@@ -234,3 +239,74 @@ def _warn_about_similar_classes(classes: AnyArray) -> None:
             f"{list_first(similar, _MOST_LISTED)}. If they are the same class, write them in the "
             f"same way"
         )
+
+
+# ---- what a fit takes beside the series: parameters, checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Parameters of all classifiers over landmarks; `owner` names the classifier in messages."""
+
+    owner: str
+    n_landmarks: Any
+    settings: AlignmentSettings
+    class_weight: Any
+    device: str
+    n_jobs: int | None
+    memory_limit: Any
+    seed: int
+    bar: Bar
+
+    @property
+    def resources(self) -> Resources:
+        """Where features are computed."""
+        return Resources(self.device, self.n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkOptions(FitOptions):
+    """Parameters of SLTS and BBS.
+
+    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
+    """
+
+    landmarks: Any
+    learns_metric: bool
+    regularizer: str
+    parameters: Sequence[dict[str, float]]
+    cv: Any
+    cv_name: str
+    scale: str | None
+    homogeneous: bool | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(FitOptions):
+    """Parameters of `LocalSLTSClassifier`."""
+
+    n_snippets: int
+    representations: tuple[str, ...]
+    phases: tuple[int, ...]
+    n_components: int
+    metric_rank: int
+    max_length: int | None
+    penalties: FloatArray
+
+
+# ---- what a fit returns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What was learned, by every classifier with a linear model.
+
+    `landmark_indices` are the numbers of the landmarks in the data. `held_out` is None if
+    probabilities are not calibrated, `validation` if nothing was held out.
+    """
+
+    model: LinearModel
+    landmark_indices: IntArray
+    origins: Origins
+    held_out: HeldOutDecisions | None
+    validation: Validation | None
