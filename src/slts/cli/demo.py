@@ -13,7 +13,7 @@ from slts import datasets, estimators
 from slts.cli import options
 from slts.cli.evaluate import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json, show_table
-from slts.estimators.base import LinearClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.persistence import save
 from slts.report import write_report
 from slts.series import SeriesBatch

@@ -1,4 +1,4 @@
-"""What all classifiers share: fitting, prediction and its outputs; the base of linear ones."""
+"""What all classifiers share: fitting, prediction and its outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import FloatArray
 from slts.alignment import require_device
 from slts.errors import DataError
 from slts.estimators.parameters import PARAMETERS, Kind, check_parameters
@@ -50,7 +50,7 @@ from slts.solvers.calibration import (
     fit_scale,
     probabilities,
 )
-from slts.training.training_set import Fit, FitOptions, TrainingSet
+from slts.training.training_set import FitOptions, TrainingSet
 
 Options = TypeVar("Options", bound=FitOptions)
 
@@ -437,50 +437,3 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
         self.n_features_in_ = self.n_columns_in_ or series.n_channels
         return data
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class LinearClassifier(SeriesClassifier):
-    """Base of the classifiers whose decision values are the outputs of a linear model.
-
-    Attributes
-    ----------
-    model_ : LinearModel
-        Feature maps with coefficients.
-    landmark_indices_ : ndarray
-        Positions of the landmarks among the training series.
-    """
-
-    model_: LinearModel = field(init=False)
-    landmark_indices_: IntArray = field(init=False)
-
-    def _keep(self, fit: Fit) -> None:
-        """Store what was learned, and calibrate."""
-        self.model_, self.landmark_indices_, self.origins_ = (
-            fit.model, fit.landmark_indices, fit.origins
-        )  # fmt: skip
-        self._calibrate_on(fit.held_out, fit.validation)
-
-    @property
-    def landmarks_(self) -> SeriesBatch:
-        """The landmarks."""
-        return self.model_.aligned[0].landmarks
-
-    @property
-    def intercept_(self) -> FloatArray:
-        """Constant part of the decision values, shape (problems,)."""
-        return self.model_.intercept
-
-    @property
-    def n_numbers_(self) -> int:
-        """Number of stored numbers: coefficients, maps, intercepts, landmarks."""
-        return self.model_.n_numbers
-
-    def check_fitted(self) -> None:
-        """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
-        if len(self.model_.intercept) != len(self.positive_classes_):
-            raise ValueError("model_ does not have one output for each problem")
-        if len(self.landmark_indices_) != len(self.landmarks_):
-            raise ValueError("landmark_indices_ does not have one position for each landmark")
-        if self.landmarks_.n_channels != self.n_channels_in_:
-            raise ValueError("landmarks_ do not have the channels of training")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
-from slts.estimators.base import LinearClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.estimators.prediction import apply
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch

@@ -113,12 +113,6 @@ class AlignedProducts(PlainState):
         """Number of landmarks, the columns of `by_landmark`."""
         return len(self.landmarks)
 
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers, without landmarks."""
-        basis = 0 if self.basis is None else self.basis.size
-        return int(self.row_map.n_numbers + basis + np.count_nonzero(self.weights))
-
     @cached_property
     def used(self) -> IntArray:
         """Positions of the landmarks that have a weight."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -69,9 +70,9 @@ class LinearModel:
     @property
     def n_numbers(self) -> int:
         """Number of stored numbers."""
-        maps = sum(feature_map.n_numbers for feature_map in self.maps)
         coefs = sum(np.count_nonzero(coef) for coef in self.coefs)
-        return int(maps + coefs + self.intercept.size + self.aligned[0].landmarks.values.size)
+        shared = self.intercept.size + self.aligned[0].landmarks.values.size
+        return int(sum(map(_count_numbers, self.maps)) + coefs + shared)
 
     def combined(self, weights: FloatArray, intercept: FloatArray) -> LinearModel:
         """Return linear combinations of the outputs: ``outputs @ weights + intercept``."""
@@ -110,6 +111,16 @@ class LinearModel:
             feature_map.attribute(series, coef)
             for feature_map, coef in zip(self.maps, self.coefs, strict=True)
         )
+
+
+def _count_numbers(part: Any) -> int:
+    """Count the numbers of a map, or of a part of it, without landmarks and zero weights."""
+    if isinstance(part, AlignedProducts):
+        counted = sum(map(_count_numbers, (part.row_map, part.basis)))
+        return int(counted + np.count_nonzero(part.weights))
+    if is_dataclass(part):
+        return sum(_count_numbers(getattr(part, field.name)) for field in fields(part))
+    return part.size if isinstance(part, np.ndarray) else int(isinstance(part, float))
 
 
 # ---- nearest neighbours

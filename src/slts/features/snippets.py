@@ -14,7 +14,7 @@ aligned product is the mean of the series' rows. Here a row says which snippets 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -172,13 +172,6 @@ class Snippets(PlainState):
     def __len__(self) -> int:
         """Return the number of snippets."""
         return len(self.dilations)
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers."""
-        arrays = (getattr(self, field.name) for field in fields(self))
-        own = sum(array.size for array in arrays if isinstance(array, np.ndarray))
-        return own + self.scale.centre.size + self.scale.spread.size
 
     @property
     def n_steps(self) -> int:

@@ -1,9 +1,8 @@
 """Plots with matplotlib (extra ``plots``). Each function draws on `ax` or `figure`, and returns it.
 
-series.py    two aligned series with their path; contributions to a decision; similarity space
-model.py     metrics of a class, weights of its landmarks, accuracy by landmarks
-snippets.py  snippets for and against a class, and where they occur
-axes.py      shared axes, colours and labels
+series.py  two aligned series with their path; contributions to a decision; similarity space
+model.py   metrics of a class, weights of its landmarks, accuracy by landmarks, snippets
+axes.py    shared axes, colours and labels
 """
 
 from slts.plots.model import (

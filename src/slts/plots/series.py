@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
-from slts.estimators.base import LinearClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.features.explanation import Explanation
 from slts.guarantees.held_out import required_inner_model
 from slts.plots.axes import (

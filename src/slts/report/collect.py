@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts import __version__
 from slts._typing import FloatArray, IntArray
-from slts.estimators.base import LinearClassifier, SeriesClassifier
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.execution import progress_bar
 from slts.guarantees.held_out import required_inner_model
 from slts.quantities import count
@@ -28,7 +29,7 @@ from slts.report.predictions import (
     predict_series,
     set_sizes,
 )
-from slts.report.references import STRONGEST, Landmarks, Neighbours, References
+from slts.report.references import STRONGEST, Landmarks, References, TrainingSeries
 from slts.series import SeriesBatch
 
 # What a report without series does not have.
@@ -82,7 +83,7 @@ def collect(
     if isinstance(classifier, LinearClassifier):
         references = Landmarks(classifier, batch, channel_names)
     else:
-        references = Neighbours(classifier, channel_names)
+        references = TrainingSeries(classifier, channel_names)
     features, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None:
         features, of_series = _of_series(predictions, references, verbose=verbose)

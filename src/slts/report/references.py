@@ -13,7 +13,8 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.estimators.base import LinearClassifier, SeriesClassifier
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.estimators.neighbours import NearestNeighbor
 from slts.features.explanation import explain
 from slts.features.row_map import RowMap
@@ -135,7 +136,7 @@ class References:
         }
 
 
-class Neighbours(References):
+class TrainingSeries(References):
     """Training series of a nearest-neighbour classifier."""
 
     kind = "neighbours"

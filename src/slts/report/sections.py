@@ -49,17 +49,7 @@ def section(name: str, /, **slots: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell with a class and a style.
-
-    Attributes
-    ----------
-    html
-        Content, already escaped.
-    css
-        CSS class.
-    style
-        Inline style.
-    """
+    """A table cell: content, already escaped, a CSS class and an inline style."""
 
     html: str
     css: str = ""
@@ -75,18 +65,8 @@ def table(
 ) -> str:
     """A table that scrolls if it is too wide or has many rows.
 
-    Parameters
-    ----------
-    label
-        Accessible name.
-    rows
-        Cells; strings are escaped. The first cell of a row is its header.
-    head
-        Column headers.
-    css
-        CSS classes of the table.
-    caption
-        HTML of a caption above the table; it does not scroll.
+    Strings are escaped; the first cell of a row is its header. `label` is the accessible name, and
+    `caption` is HTML that does not scroll.
     """
     top = f"<thead>{_row(head, 'col')}</thead>" if head else ""
     body = "".join(_row(row, "") for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.estimators.base import LinearClassifier
+from slts.estimators.linear import LinearClassifier
 from slts.features.explanation import Explanation, required_snippets
 from slts.features.summary import ShownSnippet, snippet_in_series, snippets_to_show
 from slts.report.packing import Bins, pack, rounded
