@@ -1,4 +1,4 @@
-"""Settings of an alignment: objective, band, normalisation, precision; landmarks laid out for them.
+"""Settings of an alignment: objective, band, normalisation, precision; layouts; the device.
 
 A band says which cells (i, j) of the grid a path may use.
 """

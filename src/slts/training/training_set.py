@@ -1,8 +1,9 @@
-"""The training set: distinct series in the order of their keys, from arrays or from a scan.
+"""What fits take and return: the training set and parameters; a model and held-out decisions.
 
-The key of a series is a hash of the seed and its values. So whatever is drawn by keys does not
-depend on the order of the series, on their identifiers, or on how they are stored. A series that
-occurs twice with the same label is one series of weight two.
+The training set has distinct series in the order of their keys, from arrays or from a scan. The key
+of a series is a hash of the seed and its values. So whatever is drawn by keys does not depend on
+the order of the series, on their identifiers, or on how they are stored. A series that occurs twice
+with the same label is one series of weight two.
 """
 
 from __future__ import annotations
