@@ -9,8 +9,8 @@ import numpy as np
 
 import slts
 from slts.series.dataset import Dataset
+from slts.series.source import SeriesScan
 from slts.solvers import solve_metric_path, solve_separator_path
-from slts.tables.scan import SeriesScan
 
 CHANNELS = ("x", "y", "z")
 NAMES = np.array(["low", "middle", "high"])

@@ -258,7 +258,7 @@ def test_a_repeated_series_is_an_error_in_a_large_table(ids, size, tmp_path, mon
         with pytest.raises(DataError, match=rf"series {ids[-1] if size > 1 else 1} is repeated"):
             read()
     # A small table can be sorted by time.
-    monkeypatch.setattr("slts.tables.scan.SMALL_BYTES", 1 << 20)
+    monkeypatch.setattr("slts.tables.assembly.SMALL_BYTES", 1 << 20)
     with pytest.raises(DataError, match="rows of different series are mixed"):
         scan.read()
     table = pq.read_table(path)

@@ -11,13 +11,14 @@ import pyarrow as pa
 import slts
 from slts import DataError
 from slts.tables import ExpectedColumns, read_series, scan_series
-from slts.tables.columns import Named, RequestedColumns, Rows
 from slts.tables.roles import (
     ID_NAMES,
     LABEL_NAMES,
     TIME_NAMES,
+    RequestedColumns,
     resolve_columns,
 )
+from slts.tables.rows import Named, Rows
 
 IDS, STEPS = np.repeat(np.arange(5), 6), np.tile(np.arange(6), 5)
 

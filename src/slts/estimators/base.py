@@ -41,10 +41,10 @@ from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
 from slts.features.neighbours import Neighbours
 from slts.features.origins import Origins
+from slts.quantities import class_name
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.naming import class_name
-from slts.series.source import Digests, SeriesSource
+from slts.series.source import Digests, SeriesScan
 from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
 from slts.training.held_out import HeldOutDecisions
 from slts.training.options import FitOptions
@@ -301,7 +301,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Share of the series that are labelled correctly.
         """
         check_is_fitted(self)
-        if y is None and not isinstance(X, SeriesSource):
+        if y is None and not isinstance(X, SeriesScan):
             raise DataError("y is None: score needs the label of every series.")
         if y is None:
             (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
@@ -408,7 +408,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> TrainingSet:
         """Check the training data and return them; remember what they look like."""
         owner, seed = type(self).__name__, self._seed()
-        if isinstance(X, SeriesSource):
+        if isinstance(X, SeriesScan):
             check_nothing_beside_scan(owner, y, sample_weight, groups)
             limit = None if keeps_all else memory_limit(getattr(self, "memory_limit", None), owner)
             data = from_scan(
@@ -420,7 +420,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data.check()
         self.every_ = self.label_column_ = self.time_column_ = self.id_columns_ = None
         self.n_columns_in_ = None
-        if not isinstance(X, SeriesSource):
+        if not isinstance(X, SeriesScan):
             self.n_columns_in_ = columns_of_table(X)
         elif X.columns is not None:
             columns = X.columns

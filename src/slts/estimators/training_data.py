@@ -14,10 +14,10 @@ from slts.errors import DataError
 from slts.execution import Bar, usable_memory
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
+from slts.series.batch import names_of
 from slts.series.convert import check_one_per_series
 from slts.series.dataset import Dataset, first_missing
-from slts.series.naming import names_of
-from slts.series.source import SeriesSource
+from slts.series.source import SeriesScan
 from slts.training.scans import sample_scan, scan_runner
 from slts.training.training_set import TrainingSet
 
@@ -41,7 +41,7 @@ def from_arrays(
 
 
 def from_scan(
-    scan: SeriesSource,
+    scan: SeriesScan,
     *,
     owner: str,
     memory_limit: float | None,

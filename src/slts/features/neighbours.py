@@ -12,7 +12,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.features.feature_map import PlainState, Resources
 from slts.features.row_map import RowMap, require
 from slts.series import SeriesBatch
-from slts.series.rows import transform_rows
+from slts.series.values import transform_rows
 
 
 @dataclass(frozen=True, eq=False)

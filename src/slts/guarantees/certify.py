@@ -12,7 +12,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.certificate import Certificate
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.theorem import certify_metrics
-from slts.series.source import SeriesSource
+from slts.series.source import SeriesScan
 
 # Largest number of compared models: delta is divided by it.
 _MOST_MODELS = 10**100
@@ -92,7 +92,7 @@ def certify(
     check_is_fitted(model)
     if sample == "holdout":
         return HeldOut.of(model, X, y, groups).certificate(delta, n_models)
-    if groups is not None or isinstance(X, SeriesSource):
+    if groups is not None or isinstance(X, SeriesScan):
         raise DataError(
             "sample='training' needs the training series in memory, without groups: its bounds "
             "hold for independent series only. Certify on held-out series instead."

@@ -21,7 +21,7 @@ from slts.report.packing import Bins, pack, rounded
 from slts.report.references import STRONGEST, References, largest
 from slts.report.snippets import DrawnSnippets
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps
+from slts.series.values import fill_gaps
 
 # Landmarks drawn for one class, and for all of them.
 _MOST_PER_CLASS, _MOST_LANDMARKS = 4, 240

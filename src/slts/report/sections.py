@@ -6,9 +6,8 @@ from html import escape
 from math import sqrt
 
 from slts.guarantees.held_out import copies_sentence
-from slts.quantities import count, list_first
+from slts.quantities import class_name, count, list_first
 from slts.report.markup import Cell, Content, items, meter, percent, section, shown, table
-from slts.series.naming import class_name
 
 # Tables with one column per class have at most this many columns.
 _MOST_COLUMNS = 20

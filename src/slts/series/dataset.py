@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -35,7 +36,7 @@ class Columns:
     every
         Interval of the time grid on which series are resampled, such as 20ms.
     time_form
-        How the time is read if it is text; see `slts.tables.columns`.
+        How the time is read if it is text; see `slts.tables.rows`.
     id_columns
         The columns that identify the series, if they are several.
     ignored
@@ -90,6 +91,22 @@ class Columns:
         if self.ignored:
             texts.append(f"not used: {_listed(self.ignored)}")
         return ", ".join(texts)
+
+
+def call(role: str, *names: str) -> str:
+    """Return how to name columns in Python and, in brackets, on the command line.
+
+    Examples
+    --------
+    >>> from slts.series.dataset import call
+    >>> call("label", "gait"), call("id", "a", "b c")
+    ("label='gait' (--label gait)", "id=['a', 'b c'] (--id a --id 'b c')")
+    """
+    value = repr(names[0]) if len(names) == 1 else repr(list(names))
+    options = [f"--{role} {shlex.quote(name)}" for name in names]
+    if role == "channels":
+        options = [f"--channels {shlex.quote(','.join(names))}"]
+    return f"{role}={value} ({' '.join(options)})"
 
 
 def _listed(names: Sequence[str]) -> str:

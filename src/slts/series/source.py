@@ -1,23 +1,26 @@
-"""Sources of series: parts that are read batch by batch, as often as needed."""
+"""`SeriesScan`: series in parts that are read whenever they are needed; keys of series."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from slts._typing import AnyArray
+from slts.errors import DataError
+from slts.quantities import format_bytes
 from slts.series.batch import SeriesBatch
-from slts.series.dataset import Columns, Dataset
+from slts.series.dataset import Columns, Dataset, call, join
 
 __all__ = [
     "Digests",
     "Part",
-    "SeriesSource",
+    "SeriesScan",
     "identifier_digests",
     "series_digests",
     "series_keys",
@@ -25,6 +28,8 @@ __all__ = [
 ]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
+# Number of series that are read at once if all are wanted.
+_MANY = 1 << 14
 
 
 class Part(Protocol):
@@ -38,28 +43,118 @@ class Part(Protocol):
         """Read the series; every series belongs to one part only."""
 
 
-@runtime_checkable
-class SeriesSource(Protocol):
-    """Series in parts. The parts do not depend on which workers read them."""
+class SeriesScan:
+    """Series that are not kept in memory but read when needed, in batches or in parts.
 
-    @property
-    def name(self) -> str:
-        """Name for messages."""
+    `scan_series` makes it. Iteration yields batches of 1024 series with labels.
 
-    @property
-    def requires_unique_ids(self) -> bool:
-        """Whether series are assembled from rows, so that identifiers must not be repeated."""
+    Attributes
+    ----------
+    name
+        Name for messages.
+    columns
+        Role of each column; None for sources without named columns.
+    n_bytes
+        Approximate memory of all series as float64; None if it is not known.
+    requires_unique_ids
+        Whether identifiers must not be repeated.
+    """
 
-    @property
-    def columns(self) -> Columns | None:
-        """Role of each column; None for sources without named columns."""
+    def __init__(
+        self,
+        name: str,
+        columns: Columns | None = None,
+        parts: Sequence[Part] = (),
+        n_bytes: int | None = None,
+    ) -> None:
+        self.name = name
+        self.columns = columns
+        self.n_bytes = n_bytes
+        # Series are assembled from rows: a series that begins twice would be counted twice.
+        self.requires_unique_ids = columns is not None and columns.id is not None
+        self._parts = parts
 
-    @property
-    def n_bytes(self) -> int | None:
-        """Approximate memory of all series as float64, if it is known."""
+    @cached_property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
+        if self.columns is not None:
+            return self.columns.channel_names
+        return next(self.batches(labels=False, batch_size=1)).series.channel_names
 
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
-        """Return the parts, in order; some may hold no series."""
+        """Return parts that can be read independently, also by other processes.
+
+        Parameters
+        ----------
+        labels : bool
+            Whether labels will be read. If not, files need not agree on them.
+
+        Returns
+        -------
+        sequence of parts
+            In order, whatever reads them. Every series is in exactly one part; some may have none.
+        """
+        del labels
+        return self._parts
+
+    def batches(self, *, labels: bool = True, batch_size: int = 1024) -> Iterator[Dataset]:
+        """Read all series in batches.
+
+        Parameters
+        ----------
+        labels : bool
+            Whether labels are needed. If not, they may be missing.
+        batch_size : int
+            Largest number of series in a batch.
+
+        Yields
+        ------
+        Dataset
+            The next series.
+        """
+        if batch_size < 1:
+            raise DataError(f"batch_size must be at least 1, got {batch_size}")
+        seen, is_empty = set[object](), True
+        for part in self.parts(labels=labels):
+            for batch in part.batches(labels=labels, batch_size=batch_size):
+                for id in [] if batch.ids is None else batch.ids.tolist():
+                    if id in seen and self.columns is not None:
+                        raise DataError(f"{part.name}: {_repeated(id, self.columns)}")
+                    seen.add(id)
+                is_empty = False
+                yield batch
+        if is_empty:
+            raise DataError(f"{self.name} has no series")
+
+    def read(self, *, labels: bool = True) -> Dataset:
+        """Read all series into memory."""
+        return join(self.batches(labels=labels, batch_size=_MANY))
+
+    def __iter__(self) -> Iterator[Dataset]:
+        """Read all series in batches."""
+        return self.batches()
+
+    def __repr__(self) -> str:
+        """Return a line with source, columns and size."""
+        texts = [self.name]
+        if self.columns is not None:
+            texts.append(str(self.columns))
+        if self.n_bytes is not None:
+            texts.append(f"about {format_bytes(self.n_bytes)}")
+        return f"SeriesScan({'; '.join(texts)})"
+
+
+def _repeated(id: object, columns: Columns) -> str:
+    """Return what is wrong if an identifier is repeated."""
+    if columns.form == "long":
+        return (
+            f"series {id!r} is repeated after other series. All rows of a series must be "
+            f"contiguous in a large table: sort it by {columns.id!r}"
+        )
+    return (
+        f"series {id!r} is repeated, but every row is a series. If {columns.id!r} does not "
+        f"identify a series, name all columns that do: {call('id', str(columns.id), '...')}"
+    )
 
 
 def series_digests(batch: SeriesBatch) -> Digests:

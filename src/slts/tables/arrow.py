@@ -19,22 +19,23 @@ from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns, Dataset, join
-from slts.tables import scan
-from slts.tables.assembly import identifiers, used_columns
-from slts.tables.columns import (
+from slts.series.source import SeriesScan
+from slts.tables import assembly
+from slts.tables.assembly import BATCH_BYTES, TablePart
+from slts.tables.files import Files
+from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.rows import (
     NUMERIC,
     SAMPLE_ROWS,
     Named,
-    RequestedColumns,
     Rows,
     arrow_table,
+    identifiers,
     kind_of,
     plain_type,
     require_distinct,
+    used_columns,
 )
-from slts.tables.files import Files
-from slts.tables.roles import resolve_columns
-from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -218,10 +219,9 @@ class ParquetScan(SeriesScan):
         sample = self._sample()
         self._all_columns_matter = not requested.names_channels
         columns = resolve_columns(sample, requested)
-        super().__init__(files.name, columns)
-        self._check_schemas(labels=False)
         n_values = sum(group.n_values for group in self._groups)
-        self._n_bytes = 8 * n_values * len(columns.channels)
+        super().__init__(files.name, columns, n_bytes=8 * n_values * len(columns.channels))
+        self._check_schemas(labels=False)
 
     def _add(self, path: Path, name: str) -> None:
         """Read the footer of a file."""
@@ -283,7 +283,7 @@ class ParquetScan(SeriesScan):
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
         self._check_schemas(labels=labels)
-        whole = self.columns.form == "long" and (self._n_bytes or 0) <= scan.SMALL_BYTES
+        whole = self.columns.form == "long" and (self.n_bytes or 0) <= assembly.SMALL_BYTES
         starts = np.cumsum([0, *(group.n_values for group in self._groups)])
         n_steps = int(starts[-1])
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))

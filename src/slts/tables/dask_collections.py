@@ -14,17 +14,10 @@ from slts.execution import dask_client
 from slts.extras import LazyModule
 from slts.series.convert import as_series
 from slts.series.dataset import Columns, Dataset, first_missing
-from slts.tables.columns import (
-    NUMERIC,
-    SAMPLE_ROWS,
-    Named,
-    RequestedColumns,
-    Rows,
-    arrow_table,
-    kind_of,
-)
-from slts.tables.roles import resolve_columns
-from slts.tables.scan import SeriesScan, TablePart
+from slts.series.source import SeriesScan
+from slts.tables.assembly import TablePart
+from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.rows import NUMERIC, SAMPLE_ROWS, Named, Rows, arrow_table, kind_of
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")

@@ -14,17 +14,15 @@ from typing import Any, TypeAlias
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
-from slts.tables.assembly import checked_rows, used_columns
-from slts.tables.columns import (
+from slts.tables.assembly import TablePart
+from slts.tables.roles import (
     FILE_LABEL,
     FOLDER_LABEL,
-    SAMPLE_ROWS,
     ExpectedColumns,
     RequestedColumns,
-    Rows,
+    resolve_columns,
 )
-from slts.tables.roles import resolve_columns
-from slts.tables.scan import TablePart
+from slts.tables.rows import SAMPLE_ROWS, Rows, checked_rows, used_columns
 from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_times
 
 pa: Any = LazyModule("pyarrow", "io")

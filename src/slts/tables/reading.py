@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, Layout
-from slts.datasets.japanese_vowels import NAMES, TITLE, load
-from slts.datasets.ts_format import parse_ts
+from slts.datasets import NAMES, TITLE, load, parse_ts
 from slts.errors import DataError
 from slts.series.batch import SeriesBatch
 from slts.series.convert import as_series, is_frame
 from slts.series.dataset import Dataset, first_missing
-from slts.series.missing import trim_padding
+from slts.series.source import SeriesScan
+from slts.series.values import trim_padding
 from slts.tables.arrow import FramePart, ParquetScan
-from slts.tables.columns import ExpectedColumns, RequestedColumns
+from slts.tables.assembly import TablePart
 from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
 from slts.tables.files import FilesPart, find_files
-from slts.tables.scan import SeriesScan, TablePart
+from slts.tables.roles import ExpectedColumns, RequestedColumns
 from slts.tables.text import CsvPart, base_suffix, open_binary, saved_stdin
 
 _NPZ_ARRAYS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,17 +17,14 @@ import numpy as np
 
 from slts.errors import DataError
 from slts.quantities import list_first
-from slts.series.dataset import Columns
-from slts.series.missing import Mask
-from slts.tables.assembly import checked_rows, steps_of
-from slts.tables.columns import (
+from slts.series.dataset import Columns, call
+from slts.series.values import Mask
+from slts.tables.assembly import grid_step, steps_of
+from slts.tables.rows import (
     NUMERIC,
-    ROW_NUMBERS,
     Kind,
-    RequestedColumns,
     Rows,
-    call,
-    grid_step,
+    checked_rows,
     is_number,
     joined,
     kind_of,
@@ -40,6 +37,10 @@ from slts.tables.columns import (
 ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
 TIME_NAMES = ("time", "t", "timestamp", "step", "date", "datetime")
 LABEL_NAMES = ("label", "class", "class_label", "target", "category")
+# Row numbers that pandas and Dask write with a frame.
+ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
+# The label of a folder with one file per series is no column of its files.
+FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # Least number of columns that can be the steps of series, one series per row.
 LEAST_STEPS = 7
 # Steps that show that a column rises.
@@ -50,6 +51,68 @@ _UNUSABLE: dict[str, tuple[Kind, ...]] = {
     "time": ("boolean", "other", "empty"),
     "label": ("list", "other", "empty"),
 }
+
+
+@dataclass(frozen=True)
+class ExpectedColumns:
+    """What a trained model says about the columns of a table.
+
+    Attributes
+    ----------
+    channels
+        Names of its channels, which are read in this order if all are present.
+    label, time, ids
+        Columns of its training data, which have the same roles in other tables that have them.
+    n_channels
+        Number of its channels.
+    """
+
+    channels: Sequence[str] | None = None
+    label: str | None = None
+    n_channels: int | None = None
+    time: str | None = None
+    ids: Sequence[str] = ()
+
+    @property
+    def one_file_per_series(self) -> bool:
+        """Whether the model was trained on a folder of files."""
+        return self.label in (FILE_LABEL, FOLDER_LABEL)
+
+
+@dataclass(frozen=True)
+class RequestedColumns:
+    """What the caller says about the columns; see `slts.scan_series`.
+
+    `expected` is what a model says.
+    """
+
+    id: str | Sequence[str] | None = None
+    time: str | None = None
+    label: str | None = None
+    channels: str | Sequence[str] | None = None
+    groups: str | None = None
+    every: str | float | None = None
+    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that identify the series together."""
+        if self.id is None or isinstance(self.id, str):
+            return () if self.id is None else (self.id,)
+        return tuple(self.id)
+
+    @property
+    def names_channels(self) -> bool:
+        """Whether the caller or a model names the channels: other columns do not matter then."""
+        return self.channels is not None or self.expected.channels is not None
+
+    def require_none(self, source: str) -> None:
+        """Raise an error if a column of a source without named columns is requested."""
+        for role in ("id", "time", "label", "channels", "groups", "every"):
+            if getattr(self, role) is not None:
+                raise DataError(
+                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
+                )
 
 
 @dataclass(frozen=True)

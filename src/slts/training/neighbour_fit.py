@@ -23,7 +23,7 @@ from slts.execution import Bar, Progress, silent
 from slts.features.feature_map import Resources
 from slts.features.neighbours import Neighbours, nearest_decisions
 from slts.series import SeriesBatch
-from slts.series.rows import map_rows
+from slts.series.values import map_rows
 from slts.solvers.calibration import Validation
 from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.training.held_out import HeldOutDecisions, make_splits, search

@@ -31,19 +31,19 @@ from slts.series.dataset import Dataset
 from slts.series.source import (
     Digests,
     Part,
-    SeriesSource,
+    SeriesScan,
     identifier_digests,
     series_digests,
     series_keys,
 )
-from slts.tables.columns import same_step
+from slts.tables.assembly import same_step
 from slts.training.training_set import PER_CLASS, TrainingSet, distinct, smallest_digests
 
 # Series that are read at a time.
 BATCH = 1024
 
 
-def require_labels(scan: SeriesSource) -> None:
+def require_labels(scan: SeriesScan) -> None:
     """Raise an error for a table without a label column, before anything is read."""
     columns = scan.columns
     if columns is not None and columns.label is None:
@@ -54,7 +54,7 @@ def require_labels(scan: SeriesSource) -> None:
         )
 
 
-def check_scan(scan: SeriesSource, expected: Sequence[str] | None, every: str | None) -> None:
+def check_scan(scan: SeriesScan, expected: Sequence[str] | None, every: str | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on.
 
     Warn if its series are resampled on another time grid.
@@ -94,7 +94,7 @@ def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dat
         yield piece
 
 
-def no_series(scan: SeriesSource) -> DataError:
+def no_series(scan: SeriesScan) -> DataError:
     """Return the error for a scan without series."""
     return DataError(f"{scan.name} has no series.")
 
@@ -102,7 +102,7 @@ def no_series(scan: SeriesSource) -> DataError:
 class RepeatedIdentifiers:
     """Finds series that begin twice, in one part or in two: they would be counted twice."""
 
-    def __init__(self, scan: SeriesSource) -> None:
+    def __init__(self, scan: SeriesScan) -> None:
         self._requires_unique_ids = scan.requires_unique_ids
         self._digests: list[Digests] = []
 
@@ -252,7 +252,7 @@ class _Pass:
 
 
 def sample_scan(
-    scan: SeriesSource,
+    scan: SeriesScan,
     runner: ThreadRunner | DaskRunner,
     *,
     n_bytes: float,

@@ -18,7 +18,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
 from slts.quantities import list_first
 from slts.series import SeriesBatch
-from slts.series.source import Digests, SeriesSource, series_digests, series_keys, splitmix64
+from slts.series.source import Digests, SeriesScan, series_digests, series_keys, splitmix64
 
 # Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
 MOST_DIGESTS = 1_000_000
@@ -66,7 +66,7 @@ class TrainingSet:
     n_series: int
     n_steps: int
     digests: Digests
-    scan: SeriesSource | None = None
+    scan: SeriesScan | None = None
     positions: IntArray | None = None
 
     @classmethod
