@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 import slts
 from slts import DataError, SeriesBatch
-from slts.series.dataset import join
-from slts.series.source import SeriesScan
+from slts.series.dataset import SeriesScan, join
 from slts.tables import iter_series, read_series, scan_series
 from tests.tables.forms import (
     FORMS,

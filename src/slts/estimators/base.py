@@ -29,13 +29,12 @@ from slts.estimators.prediction import (
     finite_decisions,
 )
 from slts.estimators.training_data import (
-    check_nothing_beside_scan,
     from_arrays,
     from_scan,
     labels_as_given,
     unknown_labels,
 )
-from slts.execution import Bar, memory_limit, progress_bar, use_fit_threads
+from slts.execution import Bar, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
 from slts.features.linear_model import LinearModel
@@ -44,7 +43,8 @@ from slts.features.origins import Origins
 from slts.quantities import class_name
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.source import Digests, SeriesScan
+from slts.series.dataset import SeriesScan
+from slts.series.keys import Digests
 from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
 from slts.training.held_out import HeldOutDecisions
 from slts.training.options import FitOptions
@@ -409,11 +409,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Check the training data and return them; remember what they look like."""
         owner, seed = type(self).__name__, self._seed()
         if isinstance(X, SeriesScan):
-            check_nothing_beside_scan(owner, y, sample_weight, groups)
-            limit = None if keeps_all else memory_limit(getattr(self, "memory_limit", None), owner)
             data = from_scan(
-                X, owner=owner, memory_limit=limit, seed=seed, n_jobs=self.n_jobs,
-                bar=self._progress,
+                X, y, sample_weight, groups, owner=owner, seed=seed, keeps_all=keeps_all,
+                limit=getattr(self, "memory_limit", None), n_jobs=self.n_jobs, bar=self._progress,
             )  # fmt: skip
         else:
             data = from_arrays(X, y, sample_weight, groups, owner=owner, seed=seed)

@@ -14,12 +14,11 @@ from slts.execution import map_threads, one_blas_thread, progress_bar
 from slts.features.feature_map import Resources
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch, as_series
-from slts.series.source import Digests, Part, SeriesScan
+from slts.series.dataset import Part, SeriesScan
+from slts.series.keys import Digests, digests_of_ids, join_digests
 from slts.training.scans import (
     RepeatedIdentifiers,
     check_scan,
-    digests_of_ids,
-    join_digests,
     no_series,
     pieces,
     require_labels,

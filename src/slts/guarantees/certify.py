@@ -12,7 +12,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.certificate import Certificate
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.theorem import certify_metrics
-from slts.series.source import SeriesScan
+from slts.series.dataset import SeriesScan
 
 # Largest number of compared models: delta is divided by it.
 _MOST_MODELS = 10**100

@@ -20,7 +20,8 @@ from slts.guarantees.certificate import Bound, Certificate, Conditions
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesScan, series_digests
+from slts.series.dataset import SeriesScan
+from slts.series.keys import series_digests
 
 INDEPENDENT = "the series are independent draws from the population of future series"
 _INDEPENDENT_GROUPS = (

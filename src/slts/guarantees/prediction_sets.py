@@ -16,7 +16,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesScan
+from slts.series.dataset import SeriesScan
 from slts.solvers.calibration import HeldOutMargins, two_sided
 
 # What a set of each size says: no class, one, several.

@@ -14,7 +14,7 @@ from slts.guarantees import bounds
 from slts.guarantees.certificate import Certificate, Conditions
 from slts.guarantees.held_out import INDEPENDENT, check_batch, check_labels
 from slts.series import SeriesBatch
-from slts.series.source import series_digests
+from slts.series.keys import series_digests
 from slts.solvers import SQUARED_NORMS
 
 # Relative difference allowed between the objective of the fit and that of X and y.

@@ -3,8 +3,8 @@
 batch          `SeriesBatch`, the container: values (steps x channels) and offsets; checks of values
 convert        `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
 values         missing values, interpolation; unit rows, and maps of rows that a metric defines
-dataset        `Dataset`: a batch with labels, identifiers and groups; the columns of its table
-source         `SeriesScan`, series in parts that are read when needed; keys of series, identifiers
+dataset        `Dataset`, a batch with labels, identifiers and groups; `SeriesScan`, series in parts
+keys           digests and keys of series, digests of identifiers; distinct series
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
 batch can rely on float64 values that are finite or, if missing, NaN, and on at least one value in

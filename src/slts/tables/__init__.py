@@ -14,8 +14,7 @@ Tables need the extra ``io`` (pyarrow).
 
 from __future__ import annotations
 
-from slts.series.dataset import Columns, Dataset
-from slts.series.source import SeriesScan
+from slts.series.dataset import Columns, Dataset, SeriesScan
 from slts.tables.reading import iter_series, read_series, scan_series
 from slts.tables.roles import ExpectedColumns
 

@@ -18,8 +18,7 @@ import numpy as np
 from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.series.dataset import Columns, Dataset, join
-from slts.series.source import SeriesScan
+from slts.series.dataset import Columns, Dataset, SeriesScan, join
 from slts.tables import assembly
 from slts.tables.assembly import BATCH_BYTES, TablePart
 from slts.tables.files import Files
@@ -34,7 +33,6 @@ from slts.tables.rows import (
     kind_of,
     plain_type,
     require_distinct,
-    used_columns,
 )
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -42,6 +40,7 @@ compute: Any = LazyModule("pyarrow.compute", "io")
 feather: Any = LazyModule("pyarrow.feather", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
 
+_FRAME = "the data frame"
 # Number of steps in a part; smaller if there would be fewer parts than `_PARTS`.
 _PART_STEPS, _PARTS = 1 << 20, 16
 # Row groups after its end that a part knows, in which its last series may go on.
@@ -119,10 +118,6 @@ class ParquetPart(TablePart):
 
     Attributes
     ----------
-    name, source
-        File and row at which the part starts; name of the table.
-    columns, whole
-        See `TablePart`.
     groups
         The row groups.
     before
@@ -133,19 +128,10 @@ class ParquetPart(TablePart):
         Share of the table that ends with this part.
     """
 
-    name: str
-    table: str
-    columns: Columns
-    whole: bool
     groups: tuple[RowGroup, ...]
     before: RowGroup | None
     after: tuple[RowGroup, ...]
     share: float
-
-    @property
-    def source(self) -> str:
-        """Name of the table."""
-        return self.table
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read the rows that the part owns; see `TablePart.chunks`."""
@@ -219,14 +205,15 @@ class ParquetScan(SeriesScan):
         sample = self._sample()
         self._all_columns_matter = not requested.names_channels
         columns = resolve_columns(sample, requested)
+        self._check_schemas(columns, labels=False)
         n_values = sum(group.n_values for group in self._groups)
         super().__init__(files.name, columns, n_bytes=8 * n_values * len(columns.channels))
-        self._check_schemas(labels=False)
 
     def _add(self, path: Path, name: str) -> None:
         """Read the footer of a file."""
         with open_parquet(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
+            require_distinct(schema.names, name)
             self._schemas[name] = schema
             first = 0
             for number in range(file.num_row_groups):
@@ -244,24 +231,21 @@ class ParquetScan(SeriesScan):
         """Read the first rows of the first file with rows."""
         name = self._groups[0].name if self._groups else self._files.names[0]
         schema, n_rows = self._schemas[name], 0
-        require_distinct(schema.names, name)
         tables = [schema.empty_table()]
         groups = (group for group in self._groups if group.name == name)
         for rows in (rows for g in groups for rows in g.batches(schema.names, SAMPLE_ROWS)):
             tables.append(rows.table)
-            n_rows += rows.table.num_rows
+            n_rows += len(rows)
             if n_rows >= SAMPLE_ROWS or sum(t.nbytes for t in tables) > BATCH_BYTES:
                 break
         return Rows(pa.concat_tables(tables), Named(self._files.name))
 
-    def _check_schemas(self, *, labels: bool) -> None:
+    def _check_schemas(self, columns: Columns, *, labels: bool) -> None:
         """Raise an error if a file differs from the first one in columns that matter."""
         first_name = self._groups[0].name
         first = self._schemas[first_name]
-        used = used_columns(self.columns, labels=labels)
+        used = columns.used(labels=labels)
         for name, schema in self._schemas.items():
-            if schema.names != first.names:
-                require_distinct(schema.names, name)
             every = {*first.names, *schema.names} if self._all_columns_matter else used
             absent = [c for c in sorted(every) if (c in first.names) != (c in schema.names)]
             if absent:
@@ -273,7 +257,7 @@ class ParquetScan(SeriesScan):
             for column in used:
                 dtype, other = schema.field(column).type, first.field(column).type
                 # Numbers of any type are read as float64.
-                is_number = column in self.columns.channels and kind_of(dtype) in NUMERIC
+                is_number = column in columns.channels and kind_of(dtype) in NUMERIC
                 if plain_type(dtype) != plain_type(other) and not is_number:
                     raise DataError(
                         f"{name}: column {column!r} has type {dtype}, but {other} in {first_name}: "
@@ -282,7 +266,7 @@ class ParquetScan(SeriesScan):
 
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
-        self._check_schemas(labels=labels)
+        self._check_schemas(self.columns, labels=labels)
         whole = self.columns.form == "long" and (self.n_bytes or 0) <= assembly.SMALL_BYTES
         starts = np.cumsum([0, *(group.n_values for group in self._groups)])
         n_steps = int(starts[-1])
@@ -296,7 +280,7 @@ class ParquetScan(SeriesScan):
         groups = self._groups
         return ParquetPart(
             name=f"{groups[start].name}, from row {groups[start].first}",
-            table=self.name,
+            source=self.name,
             columns=self.columns,
             whole=whole,
             groups=tuple(groups[start:stop]),
@@ -325,24 +309,23 @@ class FramePart(TablePart):
     """A data frame in memory, as an Arrow table."""
 
     table: Any
-    columns: Columns
-    name: str = "the data frame"
-    whole: bool = True
 
     @classmethod
     def of(cls, frame: object, requested: RequestedColumns) -> FramePart:
         """Find the columns in the first rows."""
-        table = arrow_table(frame, "the data frame")
-        rows = Rows(table.slice(0, SAMPLE_ROWS), Named("the data frame"))
-        return cls(table, resolve_columns(rows, requested))
+        return cls._of_table(arrow_table(frame, _FRAME), _FRAME, requested)
 
     @classmethod
     def of_feather(cls, path: Path, name: str, requested: RequestedColumns) -> FramePart:
         """Read a file in Arrow's own format."""
         with _read_errors(name):
             table = feather.read_table(path.absolute())
+        return cls._of_table(table, name, requested)
+
+    @classmethod
+    def _of_table(cls, table: Any, name: str, requested: RequestedColumns) -> FramePart:
         rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
-        return cls(table, resolve_columns(rows, requested), name)
+        return cls(name, name, resolve_columns(rows, requested), True, table)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""

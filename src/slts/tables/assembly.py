@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from slts.tables.rows import (
     place_in_series,
     plain_array,
     plain_labels,
-    used_columns,
 )
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -49,13 +48,14 @@ _MOST_STEPS = 1000
 _TOLERANCE = 1e-6
 
 
+@dataclass(frozen=True)
 class TablePart:
     """A part of a table that can be read on its own.
 
     Attributes
     ----------
-    name
-        Name for messages.
+    name, source
+        Names of the part and of the whole table, for messages.
     columns
         Role of each column.
     whole
@@ -63,13 +63,9 @@ class TablePart:
     """
 
     name: str
+    source: str
     columns: Columns
     whole: bool
-
-    @property
-    def source(self) -> str:
-        """Name of the whole table."""
-        return self.name
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns, in chunks of at most about `n_rows` rows."""
@@ -88,7 +84,7 @@ class TablePart:
 
     def _checked_chunks(self, labels: bool) -> Iterator[tuple[Any, float | None]]:
         n_rows = min(_CHUNK_ROWS, max(1, _batch_rows(self.columns) // 4))
-        for rows in self.chunks(used_columns(self.columns, labels=labels), n_rows):
+        for rows in self.chunks(self.columns.used(labels=labels), n_rows):
             if len(rows):
                 yield checked_rows(rows, self.columns, labels=labels), rows.share
 
@@ -115,7 +111,7 @@ class TablePart:
 
     def _row_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
         columns = self.columns
-        for rows in self.chunks(used_columns(columns, labels=labels), batch_size):
+        for rows in self.chunks(columns.used(labels=labels), batch_size):
             lengths: IntArray = np.ones(len(rows), dtype=np.int64)
             if columns.form == "lists":
                 lists = rows.table[columns.channels[0]].combine_chunks()
@@ -239,19 +235,16 @@ def _dataset(
         for role in ("id", "label", "groups")
         if role in checked.column_names
     }
-    ids, label, groups = map(of_series.get, ("id", "label", "groups"))
+    labels, groups = plain_labels(of_series.get("label")), plain_labels(of_series.get("groups"))
+    ids, channels = of_series.get("id"), columns.channel_names
     names = None if ids is None else names_of(ids, columns.id)
     known = None if times is None else plain_times(times)
-    series = trim_padding(
-        SeriesBatch.from_checked(values, offsets, columns.channel_names, names, known)
-    )
+    series = trim_padding(SeriesBatch.from_checked(values, offsets, channels, names, known))
     missing = np.isnan(series.values).all(axis=1)
     empty = np.logical_and.reduceat(missing, series.offsets[:-1])
     if empty.any():
         raise DataError(f"{place(int(np.argmax(empty)))}: the series has no values. Leave it out")
-    return Dataset(
-        series, plain_labels(label), ids, source, columns, notes, groups=plain_labels(groups)
-    )
+    return Dataset(series, labels, ids, source, columns, notes, groups=groups)
 
 
 # -- One row per step

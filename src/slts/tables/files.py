@@ -22,7 +22,7 @@ from slts.tables.roles import (
     RequestedColumns,
     resolve_columns,
 )
-from slts.tables.rows import SAMPLE_ROWS, Rows, checked_rows, used_columns
+from slts.tables.rows import SAMPLE_ROWS, Rows, checked_rows
 from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_times
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -195,22 +195,17 @@ class FilesPart(TablePart):
 
     Attributes
     ----------
-    name, folder
-        The source as it was given, and the folder that all files are in.
+    folder
+        The folder that all files are in.
     files
         The files by their names below the folder.
-    columns
-        Role of each column.
     requested
         What the caller says; `id`, `label` and `groups` are columns of ``labels.csv``.
     """
 
-    name: str
     folder: Path
     files: dict[str, Path]
-    columns: Columns
     requested: RequestedColumns
-    whole = False
 
     @classmethod
     def of(cls, files: Files, requested: RequestedColumns) -> FilesPart:
@@ -233,7 +228,7 @@ class FilesPart(TablePart):
         group = None if requested.groups is None else _GROUP
         columns = _resolve(files, requested)
         columns = replace(columns, label=label or columns.label, groups=group)
-        return cls(files.name, files.root, paths, columns, requested)
+        return cls(files.name, files.name, columns, False, files.root, paths, requested)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read the files in the order of ``labels.csv``, or of their names without it."""
@@ -279,7 +274,7 @@ class FilesPart(TablePart):
         table = CsvFile.at(self.folder / LABEL_FILE, str(self._shown / LABEL_FILE))
         columns = self._label_columns(table)
         labels: dict[str, tuple[str, str]] = {}
-        for rows in table.chunks(columns, used_columns(columns, labels=True)):
+        for rows in table.chunks(columns, columns.used(labels=True)):
             roles = checked_rows(rows, columns, labels=True)
             cells = [[cell.strip() for cell in c.to_pylist()] for c in roles.columns]
             for row, (file, *values) in enumerate(zip(*cells, strict=True)):

@@ -21,8 +21,7 @@ from slts.datasets import NAMES, TITLE, load, parse_ts
 from slts.errors import DataError
 from slts.series.batch import SeriesBatch
 from slts.series.convert import as_series, is_frame
-from slts.series.dataset import Dataset, first_missing
-from slts.series.source import SeriesScan
+from slts.series.dataset import Dataset, SeriesScan, first_missing
 from slts.series.values import trim_padding
 from slts.tables.arrow import FramePart, ParquetScan
 from slts.tables.assembly import TablePart

@@ -235,13 +235,6 @@ def first_other_time(column: Any, form: str) -> int:
 # -- Checks of rows
 
 
-def used_columns(columns: Columns, *, labels: bool) -> list[str]:
-    """Return the columns to read; labels and groups only if labels are needed."""
-    ids = columns.id_columns or (columns.id,)
-    names = [*ids, columns.time, *((columns.label, columns.groups) if labels else ())]
-    return [*dict.fromkeys(n for n in (*names, *columns.channels) if n is not None)]
-
-
 def identifiers(table: Any, columns: Columns) -> Any:
     """Return the column of identifiers of rows as they were read."""
     if columns.id_columns:

@@ -294,10 +294,7 @@ class CsvFile:
 class CsvPart(assembly.TablePart):
     """All of a CSV file."""
 
-    name: str
     table: CsvFile
-    columns: Columns
-    whole: bool
 
     @classmethod
     def of(cls, path: Path, name: str, requested: RequestedColumns) -> CsvPart:
@@ -305,7 +302,7 @@ class CsvPart(assembly.TablePart):
         table = CsvFile.at(path, name)
         columns = table.resolve(requested)
         size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
-        return cls(name, table, columns, size <= assembly.SMALL_BYTES)
+        return cls(name, name, columns, size <= assembly.SMALL_BYTES, table)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""

@@ -24,7 +24,7 @@ from slts.features.row_map import RowMap
 from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
-from slts.series.source import Part, SeriesScan
+from slts.series.dataset import Part, SeriesScan
 from slts.solvers.arrays import gram, matmul
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
