@@ -1,5 +1,7 @@
 """Roles of columns: named, or by a short list of names; everything else is a question."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -189,6 +191,32 @@ def test_a_melted_frame_gets_the_line_that_pivots_it(tmp_path):
     numbered = melted.assign(variable=melted["variable"].map({"x": 1, "y": 2, "z": 3}))
     with pytest.raises(DataError, match=r"occurs twice in series.*as after melt"):
         scan_series(numbered)
+
+
+def test_a_melted_frame_of_other_names_gets_the_line_at_once():
+    frame = pd.DataFrame({"id": IDS, "t": STEPS, "x": noise(1), "y": noise(2)})
+    own = frame.rename(columns={"id": "who", "t": "when"})
+    melted = own.melt(id_vars=["who", "when"], var_name="sensor", value_name="reading")
+    for requested in ({}, {"id": "who"}):
+        with pytest.raises(DataError, match=r"'sensor' names channels, as after melt") as caught:
+            scan_series(melted, **requested)
+        line = str(caught.value).split("in pandas: ")[1].split(". The columns")[0]
+        assert eval(line, {"table": melted}).equals(own.rename_axis(columns="sensor"))
+    with pytest.raises(DataError) as caught:
+        scan_series(own.assign(gait=["u", "v"] * 15)[["who", "when", "gait", "x"]])
+    assert "melt" not in str(caught.value)
+
+
+def test_a_time_of_day_gets_the_line_that_adds_a_date(tmp_path):
+    frame = pd.DataFrame(long()).assign(t=[f"12:00:0{step}" for step in STEPS])
+    frame.to_csv(tmp_path / "text.csv", index=False)
+    times = frame.assign(t=[dt.time.fromisoformat(text) for text in frame["t"]])
+    for source in (tmp_path / "text.csv", frame, times):
+        with pytest.raises(DataError, match=r"'t'.*time of day needs a date") as caught:
+            scan_series(source)
+    line = str(caught.value).split("in pandas: ")[1].split(". To leave")[0]
+    exec(line, {"table": times})
+    assert scan_series(times).read().series.times[1] == np.datetime64("2024-01-31T12:00:01")
 
 
 # -- What a model says

@@ -15,6 +15,8 @@ from slts.errors import DataError
 from slts.quantities import format_bytes, list_first
 from slts.series.batch import SeriesBatch
 
+# Most channels that a message lists, to be pasted.
+_MOST_LISTED = 12
 # Number of series that are read at once if all are wanted.
 _MANY = 1 << 14
 
@@ -106,12 +108,16 @@ class Columns:
 def call(role: str, *names: str) -> str:
     """Return how to name columns in Python and, in brackets, on the command line.
 
+    Many channels are cut.
+
     Examples
     --------
     >>> from slts.series.dataset import call
     >>> call("label", "gait"), call("id", "a", "b c")
     ("label='gait' (--label gait)", "id=['a', 'b c'] (--id a --id 'b c')")
     """
+    if role == "channels" and len(names) > _MOST_LISTED:
+        return "channels=[...] (--channels ...)"
     value = repr(names[0]) if len(names) == 1 else repr(list(names))
     options = [f"--{role} {shlex.quote(name)}" for name in names]
     if role == "channels":

@@ -22,7 +22,7 @@ from slts.series.dataset import Columns, Dataset, SeriesScan, join
 from slts.tables import assembly
 from slts.tables.assembly import BATCH_BYTES, TablePart
 from slts.tables.files import Files
-from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.roles import RequestedColumns, resolve_columns, without_column
 from slts.tables.rows import (
     NUMERIC,
     SAMPLE_ROWS,
@@ -251,8 +251,8 @@ class ParquetScan(SeriesScan):
             if absent:
                 has, lacks = (name, first_name) if absent[0] in schema.names else (first_name, name)
                 raise DataError(
-                    f"{lacks} has no column {absent[0]!r}, but {has} has it. Name the columns to "
-                    f"use: channels=[...] (--channels ...)"
+                    f"{lacks} has no column {absent[0]!r}, but {has} has it. "
+                    f"{without_column(columns, absent[0], schema.names)}"
                 )
             for column in used:
                 dtype, other = schema.field(column).type, first.field(column).type

@@ -21,6 +21,7 @@ from slts.tables.roles import (
     ExpectedColumns,
     RequestedColumns,
     resolve_columns,
+    without_column,
 )
 from slts.tables.rows import SAMPLE_ROWS, Rows, checked_rows
 from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_times
@@ -108,7 +109,9 @@ def _matches(pattern: str) -> list[str]:
     names = [
         name
         for name in glob.glob(pattern, recursive=True)
-        if os.path.isfile(name) and not _is_hidden(Path(name).parts[n_fixed:])
+        if os.path.isfile(name)
+        and not _is_hidden(Path(name).parts[n_fixed:])
+        and os.path.basename(name) != LABEL_FILE
     ]
     if not names:
         raise FileNotFoundError(
@@ -265,8 +268,8 @@ class FilesPart(TablePart):
         if wrong:
             verb = "has no" if wrong[0] in first else "has another"
             raise DataError(
-                f"{table.name} {verb} column {wrong[0]!r}, unlike the first file. Name the columns "
-                f"to use: channels=[...] (--channels ...)"
+                f"{table.name} {verb} column {wrong[0]!r}, unlike the first file. "
+                f"{without_column(self.columns, wrong[0], table.names)}"
             )
 
     def _labels(self) -> dict[str, tuple[str, str]]:
@@ -308,7 +311,13 @@ class FilesPart(TablePart):
                 files[name] = path
             elif self._shown.name:
                 # A pattern and a list may be some of the files.
-                raise DataError(f"{listing} names {name!r}, which is not in the folder")
+                first = next(iter(self.files))
+                pattern = "*/" * first.count("/") + f"*{Path(first).suffix}"
+                raise DataError(
+                    f"{listing} names {name!r}, which is not in the folder. Correct the name; or, "
+                    f"to read only the files that exist, replace the folder by a pattern: "
+                    f"{str(self._shown / pattern)!r}"
+                )
         labelled = set(files.values())
         unlabelled = [name for name, path in self.files.items() if path not in labelled]
         if unlabelled:

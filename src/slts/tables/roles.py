@@ -141,10 +141,24 @@ class _Table:
     def error(self, problem: str) -> DataError:
         return DataError(f"{self.name}: {problem}. The columns are {self.described()}")
 
-    def example(self, name: str) -> str:
+    def first(self, name: str) -> Any:
         """Return the first value of a column."""
         values = self.column(name)[:1000].to_pylist()
-        return next((repr(value) for value in values if value not in (None, "")), "no value")
+        return next((value for value in values if value not in (None, "")), None)
+
+    def example(self, name: str) -> str:
+        """Return the first value of a column, for messages."""
+        value = self.first(name)
+        return "no value" if value is None else repr(value)
+
+    def is_unique(self, *names: str) -> bool:
+        """Tell whether columns together differ in all rows."""
+        rows = self.rows.table
+        column = joined(rows, names) if names[1:] else rows[names[0]]
+        return len(column.unique()) == len(self.rows)
+
+    def is_constant(self, name: str) -> bool:
+        return len(self.column(name).unique()) < 2
 
     def require(self, name: str, role: str) -> None:
         """Raise an error for a column that does not exist."""
@@ -301,12 +315,12 @@ def _form(
         return "wide"
     id, steps = roles["id"], chosen or _numbered(table, free)
     may_be_wide = requested.expected.channels is None and roles["time"] is None
-    is_series = id is None or _is_unique(table, requested, id)
+    is_series = id is None or table.is_unique(*(requested.ids or (id,)))
     if may_be_wide and len(steps) >= LEAST_STEPS and is_series:
         return "wide"
     if id is None:
         raise _no_identifier(table, free, roles)
-    is_short = table.rows.table.num_rows > 1 and _is_unique(table, requested, id)
+    is_short = table.rows.table.num_rows > 1 and table.is_unique(*(requested.ids or (id,)))
     all_named = chosen is not None and roles["time"] is not None
     if is_short and not all_named and requested.expected.channels is None:
         raise table.error(
@@ -314,11 +328,6 @@ def _form(
             f"column that identifies a series: id='...' (--id ...){_if_wide(table, free)}"
         )
     return "long"
-
-
-def _is_unique(table: _Table, requested: RequestedColumns, id: str) -> bool:
-    column = joined(table.rows.table, requested.ids) if requested.ids[1:] else table.column(id)
-    return bool(len(column.unique()) == table.rows.table.num_rows)
 
 
 def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
@@ -366,10 +375,12 @@ def _no_identifier(
     proposed = [[name] for name in repeated[:2]] + ([repeated[:2]] if repeated[1:] else [])
     calls = " or ".join(call("id", *names) for names in proposed) or call("id", "...")
     if_wide = _if_wide(table, free) if roles["time"] is None else ""
+    numbers = [name for name in free if table.kinds[name] in NUMERIC]
+    melted = _if_melted(table, free[-2], numbers) if free[1:] else ""
     return table.error(
         f"no column is named as the identifier of the series. Name it, such as {calls}"
-        f"{if_wide}. If there is none, add one, or put every "
-        f"series in a file of its own, in one folder"
+        f"{if_wide}. If there is none, add one, or put every series in a file of its own, in one "
+        f"folder{'. ' if melted else ''}{melted}"
     )
 
 
@@ -443,14 +454,17 @@ def _safety(table: _Table, columns: Columns, wrong: Mask, problem: str, role: st
     if getattr(columns, role) is None:
         answers.append(f"If {names[0]!r} is the {role}, use {call(role, names[0])}")
     if others:
-        answers.append(f"To leave out what is no channel, use {_channels(others)}")
-    answers.append(f"To use all as channels, use {_channels(columns.channels)}")
+        answers.append(f"To leave out what is no channel, use {call('channels', *others)}")
+    answers.append(f"To use all as channels, use {call('channels', *columns.channels)}")
     return table.error(". ".join(answers))
 
 
-def _channels(names: Sequence[str]) -> str:
-    """Return how to name channels; many are cut."""
-    return call("channels", *names) if len(names) <= 12 else "channels=[...] (--channels ...)"
+def without_column(columns: Columns, name: str, others: Sequence[str]) -> str:
+    """Return what to do if one file has a column that another, with columns `others`, lacks."""
+    channels = [channel for channel in columns.channels if channel in others]
+    if not channels or name in (columns.id, *columns.id_columns, columns.time, columns.label):
+        return "Add the column, or leave the file out"
+    return f"To use the channels that both have, use {call('channels', *channels)}"
 
 
 def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
@@ -460,18 +474,45 @@ def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
     may_be = ("time", "label") if columns.form == "long" else ("label",)
     calls = [call(role, name) for role in may_be if getattr(columns, role) is None]
-    answers = [f"If it is one of these, use {' or '.join(calls)}"] if calls else []
-    if is_text and len(numbers) == 1 and columns.form == "long" and columns.time is not None:
-        ids = columns.id_columns or (columns.id,)
-        index = [n for n in (*ids, columns.time, columns.label, columns.groups) if n is not None]
-        answers.append(
-            f"If it names channels, as after melt, give every channel a column; in pandas: "
-            f"table.pivot(index={index}, columns={name!r}, values={numbers[0]!r}).reset_index()"
-        )
-    elif numbers:
-        answers.append(f"To leave it out, use {_channels(numbers)}")
-    how = ". ".join(answers) or "Drop it, or name the channels"
+    answers = [_if_time_of_day(table, name)]
+    if not answers[0] and calls:
+        answers = [f"If it is one of these, use {' or '.join(calls)}"]
+    pivot = _if_melted(table, name, numbers) if columns.form == "long" else ""
+    if pivot or numbers:
+        answers.append(pivot or f"To leave it out, use {call('channels', *numbers)}")
+    how = ". ".join(filter(None, answers)) or "Drop it, or name the channels"
     return table.error(f"column {name!r} holds {holds} and has no role. {how}")
+
+
+def _if_melted(table: _Table, name: str, numbers: Sequence[str]) -> str:
+    """Return how to pivot a table if text names its channels; nothing if it does not.
+
+    The values are the only numbers, or the column after the text, as in pandas. The other columns
+    identify a row only together with the text.
+    """
+    names = [n for n in table.kinds if not ROW_NUMBERS.fullmatch(n)]
+    after = names[names.index(name) + 1 :]
+    values = numbers if len(numbers) == 1 else after if after == [*numbers][-1:] else []
+    index = [n for n in names if n not in (name, *values)]
+    may_be = table.kinds[name] == "text" and len(values) == 1 and len(index) > 1
+    if not may_be or any(table.kinds[n] in ("list", "other") for n in index):
+        return ""
+    if table.is_unique(*index) and not table.is_constant(name):
+        return ""
+    return (
+        f"If {name!r} names channels, as after melt, give every channel a column; in pandas: "
+        f"table.pivot(index={index}, columns={name!r}, values={values[0]!r}).reset_index()"
+    )
+
+
+def _if_time_of_day(table: _Table, name: str) -> str:
+    """Return how to add a date to times such as 12:30:00; nothing for other columns."""
+    if re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d+)?)?", str(table.first(name))) is None:
+        return ""
+    return (
+        f"A time of day needs a date. If no series passes midnight, add the same date to all; in "
+        f"pandas: table[{name!r}] = '2024-01-31 ' + table[{name!r}].astype(str)"
+    )
 
 
 def _raise_if_misspelt(table: _Table, name: str) -> None:
@@ -505,9 +546,11 @@ def _time_form(table: _Table, columns: Columns) -> str | None:
         form = time_form(plain_column(table.column(name)))
     wanted = ("list",) if columns.form == "lists" else ("number", "integer", "time")
     if form is None and kind not in wanted:
+        add_date = _if_time_of_day(table, name)
         raise DataError(
             f"{table.name}: column {name!r} (time) holds {kind}, such as {table.example(name)}, "
             f"expected a number, or a date and time such as 2024-01-31 12:00:00"
+            f"{'. ' if add_date else ''}{add_date}"
         )
     if every is not None and columns.form == "long":
         grid_step(every, table.name, timestamps=form not in (None, "number") or kind == "time")
