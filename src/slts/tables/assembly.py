@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,8 +174,7 @@ def read_series_of_rows(rows: Rows, columns: Columns, source: str, *, labels: bo
     def place(row: int) -> str:
         return place_in_series(rows, columns, row)
 
-    dataset = _dataset(steps, checked, np.arange(len(rows)), columns, source, place)
-    return replace(dataset, share=rows.share)
+    return _dataset(steps, checked, np.arange(len(rows)), columns, source, place, rows.share)
 
 
 def assemble(
@@ -202,8 +201,7 @@ def assemble(
     def place(series: int) -> str:
         return f"{source}: series {checked['id'][int(first[series])].as_py()!r}"
 
-    dataset = _dataset(steps, checked, first, columns, source, place)
-    return replace(dataset, share=share)
+    return _dataset(steps, checked, first, columns, source, place, share)
 
 
 def _several_ids(columns: Columns) -> str:
@@ -221,6 +219,7 @@ def _dataset(
     columns: Columns,
     source: str,
     place: Callable[[int], str],
+    share: float | None,
 ) -> Dataset:
     """Make a data set; steps without values at the ends of series are removed.
 
@@ -244,7 +243,7 @@ def _dataset(
     empty = np.logical_and.reduceat(missing, series.offsets[:-1])
     if empty.any():
         raise DataError(f"{place(int(np.argmax(empty)))}: the series has no values. Leave it out")
-    return Dataset(series, labels, ids, source, columns, notes, groups=groups)
+    return Dataset(series, labels, ids, source, columns, notes, share, groups)
 
 
 # -- One row per step

@@ -160,6 +160,10 @@ class _Table:
     def is_constant(self, name: str) -> bool:
         return len(self.column(name).unique()) < 2
 
+    def numbers(self, names: Sequence[str]) -> list[str]:
+        """Return those columns that hold numbers."""
+        return [name for name in names if self.kinds[name] in NUMERIC]
+
     def require(self, name: str, role: str) -> None:
         """Raise an error for a column that does not exist."""
         if name not in self.kinds:
@@ -303,7 +307,7 @@ def _form(
     """Return what a row is: a step, or a series; raise an error if that is not clear."""
     lists = [name for name in chosen or free if table.kinds[name] == "list"]
     if lists and (chosen is None or len(lists) == len(chosen)):
-        numbers = [name for name in free if table.kinds[name] in NUMERIC]
+        numbers = table.numbers(free)
         if chosen is None and numbers:
             raise table.error(
                 f"{lists[0]!r} holds lists and {numbers[0]!r} one number per row. If a row is a "
@@ -347,7 +351,7 @@ def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
 
 def _if_wide(table: _Table, free: Sequence[str]) -> str:
     """Return how to name the steps if every row is a series; nothing for a few columns."""
-    numbers = [name for name in free if table.kinds[name] in NUMERIC]
+    numbers = table.numbers(free)
     stems = Counter(name.rstrip("0123456789.") for name in numbers)
     stem, size = max(stems.items(), key=lambda item: item[1], default=("", 0))
     if size >= LEAST_STEPS:
@@ -375,8 +379,7 @@ def _no_identifier(
     proposed = [[name] for name in repeated[:2]] + ([repeated[:2]] if repeated[1:] else [])
     calls = " or ".join(call("id", *names) for names in proposed) or call("id", "...")
     if_wide = _if_wide(table, free) if roles["time"] is None else ""
-    numbers = [name for name in free if table.kinds[name] in NUMERIC]
-    melted = _if_melted(table, free[-2], numbers) if free[1:] else ""
+    melted = _if_melted(table, free[-2], table.numbers(free)) if free[1:] else ""
     return table.error(
         f"no column is named as the identifier of the series. Name it, such as {calls}"
         f"{if_wide}. If there is none, add one, or put every series in a file of its own, in one "
@@ -471,7 +474,7 @@ def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     """Return the question about a column that cannot be a channel; it may name channels."""
     is_text, dtype = table.kinds[name] == "text", table.rows.table.schema.field(name).type
     holds = f"text, such as {table.example(name)}," if is_text else f"values of type {dtype}"
-    numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
+    numbers = table.numbers(columns.channels)
     may_be = ("time", "label") if columns.form == "long" else ("label",)
     calls = [call(role, name) for role in may_be if getattr(columns, role) is None]
     answers = [_if_time_of_day(table, name)]
