@@ -41,7 +41,10 @@ def from_arrays(
 
 def from_scan(
     scan: SeriesScan,
-    *beside: Any,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
+    *,
     owner: str,
     limit: Any,
     keeps_all: bool,
@@ -51,10 +54,10 @@ def from_scan(
 ) -> TrainingSet:
     """Return the series of a scan if they fit in their share of the memory, else a sample.
 
-    A classifier that `keeps_all` series has no limit. Labels, weights and groups `beside` the scan
+    A classifier that `keeps_all` series has no limit. Labels, weights and groups beside the scan
     are errors.
     """
-    _check_nothing_beside(owner, *beside)
+    _check_nothing_beside(owner, y, sample_weight, groups)
     n_bytes = np.inf if keeps_all else _SAMPLE_SHARE * memory_limit(limit, owner)
     size = _COPIES_IN_MEMORY * (scan.n_bytes or 0)
     if keeps_all and size > usable_memory():

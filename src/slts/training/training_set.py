@@ -54,7 +54,7 @@ class TrainingSet:
     n_series, n_steps
         Number of series in the data, with copies, and of their steps.
     digests
-        Sorted digests of the distinct series in the data, of 1,000,000 at most.
+        Sorted digests of the distinct series in the data: `smallest_digests`.
     scan
         The scan that the series are a sample of; None if they are all series.
     positions
