@@ -108,7 +108,7 @@ def test_the_answers_of_questions_help():
     table = long(age=30 + IDS, clock=0.1 * STEPS, note=["u"] * 30)
     assert roles(table, channels=["x", "age", "clock"]).channels == ("x", "age", "clock")
     assert roles(table, channels=["x"]).ignored == ("age", "clock", "note")
-    assert roles(long(id=np.arange(30)), channels=["x"], time="t").long
+    assert roles(long(id=np.arange(30)), channels=["x"], time="t").form == "long"
 
 
 def test_a_few_steps_do_not_show_that_a_channel_rises():
@@ -150,7 +150,7 @@ def test_two_columns_of_one_name():
 def test_one_series_per_row():
     for table in (wide(), wide(id=list("abcdef")), wide(label=list("ababab"))):
         columns = roles(table)
-        assert columns.wide
+        assert columns.form == "wide"
         assert columns.channels == tuple(f"s{k}" for k in range(10))
     months = {
         name: noise(k, 6)
@@ -158,7 +158,7 @@ def test_one_series_per_row():
     }
     with pytest.raises(DataError, match=r"name its steps: channels='jan..jul' \(--channels jan.."):
         roles(months)
-    assert roles(months, channels="jan..jul").wide
+    assert roles(months, channels="jan..jul").form == "wide"
     with pytest.raises(DataError, match=r"name its steps: channels='jan..jul'"):
         roles({"id": list("abcdef")} | months)
     with pytest.raises(DataError, match="no column is named as the identifier"):
@@ -169,7 +169,7 @@ def test_one_series_per_row():
 
 def test_repeated_identifiers_are_series_of_several_rows():
     table = wide(id=list("aabbcc"))
-    assert roles(table).long
+    assert roles(table).form == "long"
     frame = pa.table({"id": ["a", "b", "a"], "x": [[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]]})
     with pytest.raises(DataError, match="series 'a' is repeated"):
         scan_series(frame).read()

@@ -70,19 +70,9 @@ class Columns:
     has_header: bool = True
 
     @property
-    def wide(self) -> bool:
-        """Whether every row is a series with one channel."""
-        return self.form == "wide"
-
-    @property
-    def long(self) -> bool:
-        """Whether every row is one step."""
-        return self.form == "long"
-
-    @property
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels; the one channel in wide form has none."""
-        return self.channels if self.has_header and not self.wide else None
+        return self.channels if self.has_header and self.form != "wide" else None
 
     def used(self, *, labels: bool) -> list[str]:
         """Return the columns to read; labels and groups only if labels are needed."""
@@ -92,11 +82,11 @@ class Columns:
 
     def __str__(self) -> str:
         time = self.time if self.every is None else f"{self.time} (every {self.every})"
-        if self.long and time is None:
+        if self.form == "long" and time is None:
             time = "none (steps are in the order of the rows)"
         roles = {"id": self.id, "time": time, "label": self.label, "groups": self.groups}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
-        if self.wide:
+        if self.form == "wide":
             texts.append(f"one series per row, steps={_listed(self.channels)}")
         else:
             texts.append(f"channels={_listed(self.channels)}")

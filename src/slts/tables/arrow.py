@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +65,9 @@ class RowGroup(NamedTuple):
     n_rows: int
     n_values: int
 
-    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+    def batches(
+        self, names: Sequence[str], n_rows: int, share: float | None = None
+    ) -> Iterator[Rows]:
         """Read some columns in batches of at most `n_rows` rows, smaller if rows are large."""
         size = 8 * max(1, self.n_values // self.n_rows) * max(1, len(names))
         first = self.first
@@ -82,7 +84,7 @@ class RowGroup(NamedTuple):
                     columns=list(names),
                 ):
                     table = pa.Table.from_batches([batch]).select(list(names))
-                    yield Rows(table, Named(self.name), first)
+                    yield Rows(table, Named(self.name), first, share)
                     first += batch.num_rows
 
 
@@ -135,11 +137,8 @@ class ParquetPart(TablePart):
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read the rows that the part owns; see `TablePart.chunks`."""
-        for rows in self._rows(names, n_rows):
-            yield replace(rows, share=self.share)
-
-    def _rows(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
-        own = (rows for group in self.groups for rows in group.batches(names, n_rows))
+        groups, share = self.groups, self.share
+        own = (rows for group in groups for rows in group.batches(names, n_rows, share))
         if self.columns.form != "long" or self.whole:
             yield from own
             return
@@ -170,7 +169,7 @@ class ParquetPart(TablePart):
         """Read the rows after the part that continue its last series."""
         for group in self.after:
             # Most series end soon.
-            for rows in group.batches(names, 1 << 12):
+            for rows in group.batches(names, 1 << 12, self.share):
                 n_owned = _n_leading(rows, self.columns, last)
                 if n_owned:
                     yield rows.between(0, n_owned)
