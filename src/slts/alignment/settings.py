@@ -19,7 +19,7 @@ from slts._typing import FloatArray
 from slts.errors import DataError
 from slts.extras import import_extra
 from slts.series import SeriesBatch, normalize_rows
-from slts.series.missing import leave_out_missing
+from slts.series.values import leave_out_missing
 
 OBJECTIVES = ("affinity", "cost", "distance")
 DTYPES = ("float64", "float32")

@@ -17,9 +17,8 @@ from slts.cli.options import check_output, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.extras import import_extra
 from slts.features.explanation import Explanation, explain
-from slts.quantities import count
+from slts.quantities import count, time_texts
 from slts.series import SeriesBatch
-from slts.series.naming import time_texts
 
 _SERIES = "Identifier of the series; its position from 0 if series have no identifiers."
 Series = Annotated[

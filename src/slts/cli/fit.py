@@ -23,7 +23,7 @@ from slts.estimators.parameters import check_parameters
 from slts.execution import duration
 from slts.persistence import save
 from slts.quantities import count, list_first
-from slts.series.source import series_digests, series_keys
+from slts.series.keys import series_digests, series_keys
 from slts.tables import Dataset, ExpectedColumns, SeriesScan
 
 CLASSIFIERS = {

@@ -29,20 +29,20 @@ from slts.estimators.prediction import (
     finite_decisions,
 )
 from slts.estimators.training_data import (
-    check_nothing_beside_scan,
     from_arrays,
     from_scan,
     labels_as_given,
     unknown_labels,
 )
-from slts.execution import Bar, memory_limit, progress_bar, use_fit_threads
+from slts.execution import Bar, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
 from slts.features.models import LinearModel, Neighbours, Origins
+from slts.quantities import class_name
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.naming import class_name
-from slts.series.source import Digests, SeriesSource
+from slts.series.dataset import SeriesScan
+from slts.series.keys import Digests
 from slts.solvers.calibration import (
     HeldOutDecisions,
     HeldOutMargins,
@@ -303,7 +303,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Share of the series that are labelled correctly.
         """
         check_is_fitted(self)
-        if y is None and not isinstance(X, SeriesSource):
+        if y is None and not isinstance(X, SeriesScan):
             raise DataError("y is None: score needs the label of every series.")
         if y is None:
             (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
@@ -409,19 +409,17 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> TrainingSet:
         """Check the training data and return them; remember what they look like."""
         owner = type(self).__name__
-        if isinstance(X, SeriesSource):
-            check_nothing_beside_scan(owner, y, sample_weight, groups)
-            limit = None if keeps_all else memory_limit(getattr(self, "memory_limit", None), owner)
+        if isinstance(X, SeriesScan):
             data = from_scan(
-                X, owner=owner, memory_limit=limit, seed=seed, n_jobs=self.n_jobs,
-                bar=self._progress,
+                X, y, sample_weight, groups, owner=owner, seed=seed, keeps_all=keeps_all,
+                limit=getattr(self, "memory_limit", None), n_jobs=self.n_jobs, bar=self._progress,
             )  # fmt: skip
         else:
             data = from_arrays(X, y, sample_weight, groups, owner=owner, seed=seed)
         data.check()
         self.every_ = self.label_column_ = self.time_column_ = self.id_columns_ = None
         self.n_columns_in_ = None
-        if not isinstance(X, SeriesSource):
+        if not isinstance(X, SeriesScan):
             self.n_columns_in_ = columns_of_table(X)
         elif X.columns is not None:
             columns = X.columns

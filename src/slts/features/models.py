@@ -15,7 +15,7 @@ from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import RowMap, require
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.rows import transform_rows
+from slts.series.values import transform_rows
 from slts.solvers.ridge import matmul
 
 

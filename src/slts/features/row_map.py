@@ -12,7 +12,7 @@ from slts._typing import FloatArray, IntArray
 from slts.execution import map_threads
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.batch import offsets_of
-from slts.series.missing import interpolate, observed_share, observed_steps, zero_missing
+from slts.series.values import interpolate, observed_share, observed_steps, zero_missing
 
 REPRESENTATIONS = ("values", "changes")
 SCALES = ("standard", "robust", "asinh")

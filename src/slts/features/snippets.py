@@ -28,7 +28,7 @@ from slts.execution import Block, check_stopped, map_blocks, partition, thread_c
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import ChannelScale, require
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps, give_to_observed
+from slts.series.values import fill_gaps, give_to_observed
 from slts.solvers.ridge import matmul, on_host
 
 # Steps of a snippet.

@@ -16,7 +16,8 @@ from slts.guarantees import bounds
 from slts.guarantees.bounds import Certificate, Conditions, check_probability
 from slts.guarantees.held_out import INDEPENDENT, HeldOut, check_batch, check_labels
 from slts.series import SeriesBatch
-from slts.series.source import SeriesSource, series_digests
+from slts.series.dataset import SeriesScan
+from slts.series.keys import series_digests
 from slts.solvers import SQUARED_NORMS
 
 # Largest number of compared models: delta is divided by it.
@@ -97,7 +98,7 @@ def certify(
     check_is_fitted(model)
     if sample == "holdout":
         return HeldOut.of(model, X, y, groups).certificate(delta, n_models)
-    if groups is not None or isinstance(X, SeriesSource):
+    if groups is not None or isinstance(X, SeriesScan):
         raise DataError(
             "sample='training' needs the training series in memory, without groups: its bounds "
             "hold for independent series only. Certify on held-out series instead."

@@ -29,8 +29,7 @@ from slts.quantities import count
 from slts.report.packing import Bins, bin_path, clock, moves, pack, rounded
 from slts.report.snippets import DrawnSnippets
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps
-from slts.series.rows import transform_rows
+from slts.series.values import fill_gaps, transform_rows
 
 # References shown for one class of one series.
 STRONGEST = 4

@@ -16,8 +16,7 @@ from math import sqrt
 from typing import Any
 
 from slts.guarantees.held_out import copies_sentence
-from slts.quantities import count, list_first
-from slts.series.naming import class_name
+from slts.quantities import class_name, count, list_first
 
 Content = dict[str, Any]
 # Tables with more rows scroll.

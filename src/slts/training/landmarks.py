@@ -15,7 +15,7 @@ from slts.alignment import Aligner, AlignmentSettings, Band, require_device
 from slts.errors import DataError, warn
 from slts.execution import Progress, progress_bar
 from slts.series import SeriesBatch, as_series
-from slts.series.source import series_digests, series_keys
+from slts.series.keys import series_digests, series_keys
 from slts.training.training_set import LandmarkOptions, TrainingSet
 
 SELECTION_METHODS = ("random", "kmedoids", "dselect")

@@ -23,7 +23,7 @@ from slts.features.row_map import RowMap
 from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
-from slts.series.source import Part, SeriesSource
+from slts.series.dataset import Part, SeriesScan
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span, gram, matmul
 from slts.training.landmarks import landmark_count, warn_about_missing_classes
@@ -422,7 +422,7 @@ def _sum_series(
     return equations
 
 
-def _sum_scan(scan: SeriesSource, sums: _Sums, options: LocalOptions) -> NormalEquations:
+def _sum_scan(scan: SeriesScan, sums: _Sums, options: LocalOptions) -> NormalEquations:
     """Add up the series of a scan; the order of the parts decides the order of the sums."""
     equations = sums.start()
     # What the features of the anchors have freed.

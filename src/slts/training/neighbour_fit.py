@@ -25,7 +25,7 @@ from slts.features.feature_map import Resources
 from slts.features.models import LinearModel, Neighbours, Origins, nearest_decisions
 from slts.features.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.rows import map_rows
+from slts.series.values import map_rows
 from slts.solvers.calibration import HeldOutDecisions, Validation
 from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.training.held_out import make_splits, search

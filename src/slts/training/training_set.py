@@ -23,11 +23,17 @@ from slts.features.feature_map import Resources
 from slts.features.models import LinearModel, Origins
 from slts.quantities import list_first
 from slts.series import SeriesBatch
-from slts.series.source import Digests, SeriesSource, series_digests, series_keys, splitmix64
+from slts.series.dataset import SeriesScan
+from slts.series.keys import (
+    Digests,
+    distinct,
+    series_digests,
+    series_keys,
+    smallest_digests,
+    splitmix64,
+)
 from slts.solvers.calibration import HeldOutDecisions, Validation
 
-# Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
-MOST_DIGESTS = 1_000_000
 # Samples have at least this number of series of every class, or all its series.
 PER_CLASS = 20
 # Names that a warning lists.
@@ -54,7 +60,7 @@ class TrainingSet:
     n_series, n_steps
         Number of series in the data, with copies, and of their steps.
     digests
-        Sorted digests of the distinct series in the data, of `MOST_DIGESTS` at most.
+        Sorted digests of the distinct series in the data: `smallest_digests`.
     scan
         The scan that the series are a sample of; None if they are all series.
     positions
@@ -72,7 +78,7 @@ class TrainingSet:
     n_series: int
     n_steps: int
     digests: Digests
-    scan: SeriesSource | None = None
+    scan: SeriesScan | None = None
     positions: IntArray | None = None
 
     @classmethod
@@ -91,7 +97,7 @@ class TrainingSet:
         digests = series_digests(series)
         keys, used = series_keys(digests, seed), np.flatnonzero(weights > 0.0)
         order, starts = distinct(keys[used], codes[used], used)
-        first = order[starts]
+        digests, first = smallest_digests(digests[used]), order[starts]
         positions = np.full(len(series), -1)
         positions[order] = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
         return cls(
@@ -100,7 +106,7 @@ class TrainingSet:
             groups=None if groups is None else groups[first], classes=classes,
             totals=np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64),
             n_series=len(series), n_steps=series.n_steps,
-            digests=smallest_digests(digests[used]), positions=positions,
+            digests=digests, positions=positions,
         )  # fmt: skip
 
     @property
@@ -198,23 +204,6 @@ def one_vs_rest(codes: IntArray, n_classes: int) -> FloatArray:
     """Return +1 or -1 for each problem, shape (series, problems); two classes are one problem."""
     targets = np.where(codes[:, np.newaxis] == np.arange(n_classes), 1.0, -1.0)
     return targets[:, 1:] if n_classes == 2 else targets
-
-
-def distinct(keys: Digests, labels: AnyArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Sort rows by key and label; return them, and where each distinct series begins.
-
-    Equal series keep the order of the rows.
-    """
-    order = np.lexsort((rows, labels, keys))
-    keys, labels = keys[order], labels[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
-    return rows[order], np.flatnonzero(new)
-
-
-def smallest_digests(digests: Digests) -> Digests:
-    """Return sorted distinct digests, `MOST_DIGESTS` at most."""
-    return np.unique(digests)[:MOST_DIGESTS]
 
 
 def _warn_about_empty_channels(series: SeriesBatch, *, is_sample: bool) -> None:
