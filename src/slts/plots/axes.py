@@ -8,7 +8,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray
 from slts.extras import LazyModule
-from slts.series.naming import time_texts
+from slts.quantities import time_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from slts.features.summary import ShownSnippet, snippet_in_series, snippets_to_s
 from slts.report.packing import Bins, pack, rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps
+from slts.series.values import fill_gaps
 
 # Snippets drawn for one decision value and one sign, and for all of them.
 _MOST_PER_SIDE, _MOST_DRAWN = 3, 240
