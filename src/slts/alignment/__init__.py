@@ -5,12 +5,12 @@ cuda/         the same on an NVIDIA GPU
 settings.py   objective, band, normalisation and precision, validated once; layouts of landmarks
 cpu.py        the native extension; blocks of (series, landmarks) mapped over it
 aligner.py    `Aligner`: similarities, products, sums, projections and paths of a set of landmarks
-pairwise.py   the public functions `align`, `similarity`, `aligned_products`
+pairwise.py   the public functions `align`, `similarity`, `distance`, `aligned_products`
 """
 
 from slts.alignment.aligner import Aligner, Alignment
 from slts.alignment.cuda.device import DEVICES, array_module, check_device, require_device
-from slts.alignment.pairwise import align, aligned_products, similarity
+from slts.alignment.pairwise import align, aligned_products, distance, similarity
 from slts.alignment.settings import AlignmentSettings, Band, Itakura
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "aligned_products",
     "array_module",
     "check_device",
+    "distance",
     "require_device",
     "similarity",
 ]
