@@ -5,6 +5,7 @@ landmark_classifier.py  what SLTS and BBS share; slts.py has these classifiers a
 svc.py                  `SimilaritySVC`
 neighbours.py           `OneNNClassifier`, `LDMLTClassifier`
 linear.py, base.py      their bases: the linear model; fitting, prediction and outputs
+sklearn_bases.py        bases from scikit-learn, with types
 training_data.py        checks of training data
 parameters.py           what each parameter may be
 prediction.py           prediction of many series and of scans

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
@@ -28,6 +26,7 @@ from slts.estimators.prediction import (
     columns_of_table,
     finite_decisions,
 )
+from slts.estimators.sklearn_bases import BaseEstimator, ClassifierMixin, available_if
 from slts.estimators.training_data import (
     check_nothing_beside_scan,
     from_arrays,
@@ -62,7 +61,7 @@ class Outputs(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -155,7 +154,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, features).
         """
-        return np.asarray(self.transform(X))
+        return np.asarray(cast(Any, self).transform(X))
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
@@ -262,7 +261,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chances = None if scale is None else probabilities(decisions, scale)
         return Outputs(self._labels(decisions), decisions, chances)
 
-    @available_if(lambda self: self._calibrates)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._calibrates)
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, calibrated on decision values of held-out training series.
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
@@ -17,6 +16,7 @@ from slts.alignment import AlignmentSettings
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.estimators.prediction import apply
+from slts.estimators.sklearn_bases import TransformerMixin
 from slts.series import SeriesBatch
 from slts.solvers.hinge import Solution
 from slts.training.held_out import SearchResult
@@ -42,7 +42,7 @@ class SolveReport:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[misc]
+class LandmarkClassifier(TransformerMixin, LinearClassifier):
     """Base of the sparse classifiers over landmarks.
 
     A decision value is sum_j coef_[c, j] <metrics_[c], T(x, landmark j)>.

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.prediction import apply
+from slts.estimators.sklearn_bases import TransformerMixin
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.solvers.ridge import PENALTIES, RidgeReport
@@ -23,7 +23,7 @@ from slts.training.options import LocalOptions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[misc]
+class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     """Local similarity learning: accurate on most data without any settings.
 
     Every series is aligned with a few landmarks of each class, in two representations: standardised

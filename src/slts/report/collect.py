@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear import LinearClassifier
+from slts.estimators.neighbours import NearestNeighbor
 from slts.execution import progress_bar
 from slts.guarantees.held_out import required_inner_model
 from slts.quantities import count
@@ -79,6 +80,7 @@ def collect(
     if isinstance(classifier, LinearClassifier):
         references = Landmarks(classifier, batch, channel_names)
     else:
+        assert isinstance(classifier, NearestNeighbor)
         references = Neighbours(classifier, channel_names)
     features, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.linear import LinearClassifier
+from slts.estimators.local import LocalSLTSClassifier
 from slts.features.explanation import explain
 from slts.features.summary import (
     ModelSummary,
@@ -43,6 +44,7 @@ class Landmarks(References):
     """
 
     kind = "landmarks"
+    model: LinearClassifier
 
     def __init__(
         self, model: LinearClassifier, batch: SeriesBatch | None, channel_names: list[str]
@@ -57,7 +59,7 @@ class Landmarks(References):
         self._filled = fill_gaps(model.landmarks_).values
         self.rows = self.draw(self.series)
         self.n_cells = 1.0 + len(self.linear.aligned) * self.series.n_steps
-        if self.linear.snippets is not None:
+        if isinstance(model, LocalSLTSClassifier) and self.linear.snippets is not None:
             self.snippets = DrawnSnippets(model)
             self.n_cells += len(self.linear.snippets)
         if batch is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.estimators.linear import LinearClassifier
+from slts.estimators.local import LocalSLTSClassifier
 from slts.features.explanation import Explanation, required_snippets
 from slts.features.summary import ShownSnippet, snippet_in_series, snippets_to_show
 from slts.report.packing import Bins, pack, rounded
@@ -30,7 +30,7 @@ class DrawnSnippets:
         A fitted classifier with snippets.
     """
 
-    def __init__(self, model: LinearClassifier) -> None:
+    def __init__(self, model: LocalSLTSClassifier) -> None:
         self.model, self.linear = model, model.model_
         self.snippets, self.coef = required_snippets(self.linear)
         self._numbers: dict[int, int] = {}
