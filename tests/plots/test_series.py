@@ -8,7 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts.plots import plot_alignment, plot_contributions, plot_similarity_space
-from slts.plots.axes import time_axis
+from slts.plots.axes import CHANNELS, channel_style, time_axis
 from slts.series import SeriesBatch
 
 
@@ -75,14 +75,41 @@ def test_searches_and_pipelines_have_a_similarity_space_too(kind, fitted):
 
 @pytest.mark.parametrize(
     ("gap", "expected"),
-    [("20ms", "12:00:00.040"), ("20s", "12:00:40"), ("1D", "2024-03-03")],
+    [
+        ("20ms", ["12:00:00.000", "12:00:00.020", "12:00:00.040"]),
+        ("20s", ["12:00:00", "12:00:20", "12:00:40"]),
+        ("7s", ["12:00:00", "12:00:05", "12:00:10"]),
+        ("1D", ["2024-03-02", "2024-03-03", "2024-03-04"]),
+    ],
 )
-def test_ticks_tell_moments_apart(gap, expected):
+def test_ticks_are_round_dates(gap, expected):
     from matplotlib import pyplot
 
     number, unit = int(gap.rstrip("msD")), gap.lstrip("0123456789")
     times = np.datetime64("2024-03-01T12:00", "ns") + np.arange(5) * np.timedelta64(number, unit)
     _, ax = pyplot.subplots()
     time_axis(ax, times)
-    assert ax.xaxis.get_major_formatter()(2.0, 0) == expected
-    pyplot.close()
+    labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert labels[:3] == expected
+    first = 0.5 if gap == "1D" else 0.0
+    assert ax.get_xticks()[0] == pytest.approx(first, abs=1e-3)
+
+
+def test_ticks_are_round_times_at_their_steps():
+    from matplotlib import pyplot
+
+    _, ax = pyplot.subplots()
+    time_axis(ax, 7.3 + np.arange(70) / 50)
+    labels = [float(label.get_text()) for label in ax.get_xticklabels()]
+    np.testing.assert_allclose(labels, [7.5, 8.0, 8.5])
+    np.testing.assert_allclose(ax.get_xticks(), [10, 35, 60])
+
+
+def test_channels_have_the_same_colour_in_all_plots():
+    a, b = np.random.default_rng(0).normal(size=(2, 8, 20)) * np.arange(8)[:, np.newaxis]
+    lines = plot_alignment(a, b).figure.axes[2].lines
+    drawn = {(line.get_color(), line.get_linestyle()) for line in lines}
+    assert drawn == {(s["color"], s["linestyle"]) for s in map(channel_style, range(8))}
+    # Channel 7 varies most.
+    assert lines[0].get_color() == CHANNELS[2]
+    assert lines[0].get_linestyle() == "--"

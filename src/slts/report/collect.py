@@ -23,6 +23,7 @@ from slts.report.predictions import (
     accuracy,
     certificate,
     confusion,
+    missing_values,
     predict_series,
     set_sizes,
 )
@@ -84,7 +85,7 @@ def collect(
         references = Neighbours(classifier, channel_names)
     features, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None:
-        features, of_series = _of_series(predictions, references, verbose=verbose)
+        features, of_series = _of_series(predictions, references, channel_names, verbose)
     rows = references.row_map
     name, classes = type(model).__name__, list(map(str, classifier.classes_.tolist()))
     # After the explorer, which numbers references and snippets too.
@@ -109,6 +110,7 @@ def collect(
         "summary": {
             "n_series": None if batch is None else len(batch),
             "n_seen": 0 if predictions is None else predictions.n_seen,
+            "grouped": groups is not None,
             "accuracy": None if predictions is None else accuracy(predictions),
             "n_references": len(references.indices),
             "n_snippets": None if snippets is None else snippets["n_snippets"],
@@ -124,7 +126,7 @@ def collect(
 
 
 def _of_series(
-    predictions: Predictions, references: References, *, verbose: bool
+    predictions: Predictions, references: References, names: list[str], verbose: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Features of the series that are points, and the parts about series."""
     most = most_explained(predictions, references)
@@ -145,6 +147,7 @@ def _of_series(
             "n_wrong": len(predictions.wrong),
             "labelled": predictions.truth is not None,
             "lengths": [int(lengths.min()), int(lengths.max())],
+            "missing": missing_values(predictions.batch, names),
             "entries": entries,
         },
         "predicted": np.bincount(predictions.predicted, minlength=n_labels).tolist(),

@@ -80,7 +80,7 @@ def explain_series(
         "predicted": predicted,
         "p": None if p is None else p[index].round(4).tolist(),
         "scores": rounded(scores),
-        "rows": pack(bins.sample(references.draw(series).values[:, references.channels])),
+        "rows": pack(bins.sample(references.drawn(series, references.draw(series).values))),
         **references.explain(series, codes, features, bins),
     }
 

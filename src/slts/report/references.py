@@ -76,6 +76,11 @@ class References:
         assert self.row_map is not None
         return self.row_map(fill_gaps(batch))
 
+    def drawn(self, series: SeriesBatch, rows: FloatArray) -> FloatArray:
+        """The drawn channels of the rows of one series; missing values stay missing."""
+        missing = np.isnan(series.values[:, self.channels])
+        return np.where(missing, np.nan, rows[:, self.channels])
+
     def number(self, reference: int) -> int:
         """The number of a reference on the page, in order of appearance."""
         return self._numbers.setdefault(reference, len(self._numbers))
@@ -110,8 +115,11 @@ class References:
         return {"kind": self.kind, "items": items, "weighted": weighted, "gallery": gallery}
 
     def _item(self, j: int) -> dict[str, Any]:
-        index, rows = int(self.indices[j]), self.rows[j].T[:, self.channels]
-        bins, times = Bins(len(rows)), None if self.series is None else self.series[j : j + 1].times
+        index, rows, times = int(self.indices[j]), self.rows[j].T[:, self.channels], None
+        if self.series is not None:
+            series = self.series[j : j + 1]
+            rows, times = self.drawn(series, self.rows[j].T), series.times
+        bins = Bins(len(rows))
         return {
             "index": index,
             "name": self.model.series_name(index, with_class=False),

@@ -13,7 +13,6 @@ from slts.features.summary import ShownSnippet, snippet_in_series, snippets_to_s
 from slts.report.packing import Bins, pack, rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps
 
 # Snippets drawn for one decision value and one sign, and for all of them.
 _MOST_PER_SIDE, _MOST_DRAWN = 3, 240
@@ -110,13 +109,14 @@ class DrawnSnippets:
         bins = Bins(series.n_steps)
         channels, values = self._drawn(one.snippet)
         centre, terms = snippet_in_series(self.linear, one.snippet, series)
-        shown = bins.sample(fill_gaps(series).values[:, channels]).T
+        shown = bins.sample(series.values[:, channels]).T
         lowest = values if self.snippets.compared(one.snippet) == "values" else shown
+        least = np.fmin.reduce(lowest, axis=1, keepdims=True)
         return {
             "length": series.n_steps,
             "bins": bins.count,
             "centre": centre,
-            "rows": [pack(row) for row in shown - lowest.min(axis=1, keepdims=True)],
+            "rows": [pack(row) for row in shown - np.nan_to_num(least)],
             "added": pack(bins.sums(terms[decision]), bits=8),
         }
 
