@@ -231,7 +231,8 @@ def _warn_if_one_channel_dominates(batch: SeriesBatch) -> None:
         warn(
             f"The channels are not scaled, and their standard deviations are very different: "
             f"{spread[wide]:.3g} for {names[wide]!r}, {spread[narrow]:.3g} for {names[narrow]!r}. "
-            f"Channels of small values hardly count. Pass scale='standard' to the classifier."
+            f"Channels of small values hardly count. Pass scale='standard' to the classifier "
+            f"(slts fit: --param scale=standard)."
         )
 
 
