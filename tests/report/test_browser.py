@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from slts.report import render, write_report
-from slts.report.markup import resource
+from slts.report.sections import resource
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, NASTY, fitted
 

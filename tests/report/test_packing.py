@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slts
-from slts.report.explorer import choose_series
+from slts.report.collect import choose_series
 from slts.report.packing import Bins, bin_path, moves, pack
 from tests.report.unpacking import path_of, unpack
 

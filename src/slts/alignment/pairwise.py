@@ -16,7 +16,7 @@ from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
-from slts.series.missing import leave_out_missing, observed_steps
+from slts.series.values import leave_out_missing, observed_steps
 
 
 def align(

@@ -12,11 +12,14 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import at_least
-from slts.features.neighbours import Neighbours
-from slts.features.origins import Origins
+from slts.features.models import Neighbours, Origins
 from slts.series import SeriesBatch
 from slts.solvers.logdet import LogDetSolution
-from slts.training.neighbour_fit import LogDetOptions, learn_logdet_metric, left_out_decisions
+from slts.training.neighbour_fit import (
+    LogDetOptions,
+    learn_logdet_metric,
+    left_out_decisions,
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -93,9 +96,9 @@ class NearestNeighbor(SeriesClassifier):
         nearest = np.take_along_axis(nearness, order, axis=1)
         return nearest if self.model_.metric is None else -nearest, self.training_indices_[order]
 
-    def _keep(self, X: Any, y: Any, settings: AlignmentSettings) -> None:
+    def _keep_series(self, X: Any, y: Any, settings: AlignmentSettings, seed: int) -> None:
         """Keep the training series."""
-        data = self._read(X, y, keeps_all=True)
+        data = self._read(X, y, seed=seed, keeps_all=True)
         self.model_ = Neighbours.fit(
             data.named_series, data.codes, settings, scale=self.scale, homogeneous=self.homogeneous
         )
@@ -186,8 +189,10 @@ class OneNNClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        with self._fitting():
-            self._keep(X, y, AlignmentSettings(self.objective, self.band, self.normalize))
+        with self._fitting() as seed:
+            self._keep_series(
+                X, y, AlignmentSettings(self.objective, self.band, self.normalize), seed
+            )
             self._calibrate()
         return self
 
@@ -267,15 +272,15 @@ class LDMLTClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        with self._fitting():
-            self._keep(X, y, AlignmentSettings("distance", None, self.normalize))
+        with self._fitting() as seed:
+            self._keep_series(X, y, AlignmentSettings("distance", None, self.normalize), seed)
             with self._progress("Learning the metric") as progress:
                 options = LogDetOptions(
                     n_cycles=self.n_cycles,
                     triplets_per_series=self.triplets_per_series,
                     margin=self.margin,
                     ranking_limit=self.ranking_limit,
-                    seed=self._seed(),
+                    seed=seed,
                     resources=self._resources,
                 )
                 self.report_ = learn_logdet_metric(

@@ -28,7 +28,7 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Alignment
 from slts.features.aligned_products import AlignedSeries
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
+from slts.features.models import LinearModel
 from slts.features.snippets import Snippets
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series

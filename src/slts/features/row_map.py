@@ -13,7 +13,7 @@ from slts.errors import warn
 from slts.execution import map_threads
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.batch import offsets_of
-from slts.series.missing import interpolate, observed_share, observed_steps, zero_missing
+from slts.series.values import interpolate, observed_share, observed_steps, zero_missing
 
 REPRESENTATIONS = ("values", "changes")
 SCALES = ("standard", "robust", "asinh")
@@ -108,15 +108,6 @@ class RowMap:
             values = batch.values if fitted is None else fitted(batch.values)
             constant = _typical_norm(zero_missing(values), observed_share(values))
         return cls(None, fitted, None, None, constant, normalize)
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers."""
-        n = 0 if self.scale is None else 2 * self.scale.centre.size
-        n += 0 if self.change_spread is None else self.change_spread.size
-        if self.components is not None:
-            n += self.components.centre.size + self.components.basis.size
-        return n + (self.constant is not None)
 
     def row_names(self, channels: Sequence[str]) -> list[str]:
         """Return names of the channels of rows; none if rows are not channels of the series."""

@@ -16,7 +16,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut, inner_model
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesSource
+from slts.series.dataset import SeriesScan
 from slts.solvers.calibration import HeldOutMargins, two_sided
 
 # What a set of each size says: no class, one, several.
@@ -211,7 +211,7 @@ def prediction_sets(
                 f"slts.prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
-    if y is None and not isinstance(X, SeriesSource):
+    if y is None and not isinstance(X, SeriesScan):
         raise DataError(
             "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
             "series, use prediction_sets(model).predict(X)."

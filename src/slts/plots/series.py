@@ -26,7 +26,7 @@ from slts.plots.axes import (
 )
 from slts.series import SeriesBatch, as_series, normalize_rows
 from slts.series.convert import check_one_per_series
-from slts.series.missing import fill_gaps
+from slts.series.values import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

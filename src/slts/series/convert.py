@@ -11,7 +11,7 @@ from slts._typing import AnyArray, Layout, Missing
 from slts.errors import DataError, warn
 from slts.quantities import count
 from slts.series.batch import SeriesBatch, as_numbers, check_values, offsets_of
-from slts.series.missing import fill_gaps, trim_padding
+from slts.series.values import fill_gaps, trim_padding
 
 # Ratio of channels to steps from which the axes of equal series may be swapped.
 _SWAPPED_RATIO = 4

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import softmax
 
 from slts._typing import AnyArray, FloatArray, IntArray
+
+# Decision values of held-out series, their classes, and how many series each stands for.
+HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
 
 # Range of log s for decisions whose typical size is 1, and how often it is halved.
 _LOG_SCALE_RANGE, _HALVINGS = 12.0, 50

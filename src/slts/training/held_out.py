@@ -22,12 +22,10 @@ from sklearn.model_selection import (
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.execution import Progress, silent
-from slts.solvers.calibration import Validation, two_sided
+from slts.solvers.calibration import HeldOutDecisions, Validation, two_sided
 from slts.training.training_set import TrainingSet
 
 Split: TypeAlias = tuple[IntArray, IntArray]
-# Decision values of held-out series, their classes, and how many series each stands for.
-HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
 
 # Splits are drawn independently of landmarks, which are the series with the smallest keys.
 _PURPOSE = 1
