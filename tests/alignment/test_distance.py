@@ -26,11 +26,6 @@ def test_distances_are_those_of_aeon(rng):
     np.testing.assert_allclose(distance(X, squared=True), sums, atol=1e-12)
 
 
-def test_one_channel_is_compared_by_its_amplitude():
-    wave = np.sin(np.linspace(0.0, 7.0, 60))
-    assert distance([wave], [wave, 2 * wave, 3 * wave]).argsort().tolist() == [[0, 1, 2]]
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_rounding_makes_no_distance_negative_or_missing(rng, dtype):
     X = [rng.normal(size=(3, 20)) + 5.0 for _ in range(10)]
