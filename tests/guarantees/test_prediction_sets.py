@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import slts
 from slts.guarantees import PredictionSets, prediction_sets
@@ -130,6 +132,16 @@ def test_errors_name_what_is_wrong(model, data):
     with pytest.raises(slts.DataError, match=r"no decisions for held-out series"):
         prediction_sets(bare)
     assert isinstance(prediction_sets(bare, X[60:200], y[60:200]), PredictionSets)
+
+
+def test_searches_and_pipelines_have_the_sets_of_their_classifier(data):
+    X, y = data
+    search = GridSearchCV(slts.OneNNClassifier(random_state=0), {"band": [None]}, cv=2)
+    piped = make_pipeline(search).fit(X[:60], y[:60])
+    expected = prediction_sets(piped[-1].best_estimator_).predict(X[60:70], 0.2)
+    for model in (piped, piped[-1]):
+        sets = prediction_sets(model).predict(X[60:70], 0.2)
+        np.testing.assert_array_equal(sets.p_values, expected.p_values)
 
 
 def test_a_model_needs_one_decision_for_each_class(data):

@@ -23,6 +23,12 @@ def test_entries_and_sums_of_runs_are_off_by_one_unit_at_most(values, bits):
     assert len(unpack(packed)) == len(values)
 
 
+@pytest.mark.parametrize("bits", [8, 16])
+def test_missing_values_stay_missing(bits):
+    values = np.array([np.nan, 1.0, -2.0, np.nan, 2.0])
+    np.testing.assert_allclose(unpack(pack(values, bits=bits)), values, atol=0.02)
+
+
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (8, 1), (20, 31)])
 def test_a_path_is_unchanged_by_packing(n, m, rng):
     path = slts.align(rng.normal(size=(3, n)), rng.normal(size=(3, m))).path

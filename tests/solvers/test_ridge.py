@@ -8,30 +8,11 @@ from slts.execution import use_fit_threads
 from slts.solvers.ridge import NormalEquations, Span, gram, matmul
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
+from tests.oracles.ridge import left_out, ridge
 
 pretend, gpu = cuda.pretend, cuda.gpu
 
 PENALTIES = np.array([0.1, 1.0, 10.0])
-
-
-def direct(features, targets, weights, penalty):
-    """Normal equations with a free intercept: slope and intercept."""
-    total = weights.sum()
-    mean, target_mean = weights @ features / total, weights @ targets / total
-    x, y = features - mean, targets - target_mean
-    left = (x.T * weights) @ x + penalty * np.eye(x.shape[1])
-    slope = np.linalg.solve(left, (x.T * weights) @ y)
-    return slope, target_mean - mean @ slope
-
-
-def left_out(features, targets, weights, penalty):
-    """Predict each series by the fit to all others."""
-    predictions = np.empty_like(targets)
-    for i in range(len(targets)):
-        others = np.arange(len(targets)) != i
-        slope, intercept = direct(features[others], targets[others], weights[others], penalty)
-        predictions[i] = features[i] @ slope + intercept
-    return predictions
 
 
 def problem(rng, n=25, p=40, k=3):
@@ -49,7 +30,7 @@ def test_the_solution_is_that_of_the_normal_equations(p, penalty, rng):
     features, targets, weights = problem(rng, p=p)
     span = Span.of(features @ features.T, weights)
     solution = span.solve(targets, weights, penalty)
-    slope, intercept = direct(features, targets, weights, penalty)
+    slope, intercept = ridge(features, targets, weights, penalty)
     new = rng.normal(size=(5, p))
     expected = new @ slope + intercept
     np.testing.assert_allclose(predict(span, solution, new @ features.T), expected, atol=1e-7)
@@ -131,7 +112,7 @@ def test_sums_of_parts_have_the_solution_of_all_series(rng):
         equations += part
     for penalty in PENALTIES:
         solution = equations.solve(penalty)
-        slope, intercept = direct(features, targets, weights, penalty)
+        slope, intercept = ridge(features, targets, weights, penalty)
         np.testing.assert_allclose(solution.slope, slope, atol=1e-10)
         np.testing.assert_allclose(solution.intercept, intercept, atol=1e-9)
         span = Span.of(features @ features.T, weights)
@@ -151,7 +132,7 @@ def test_some_series_span_the_best_function_of_their_features(rng):
     solution = equations.solve(1.0)
     # An orthonormal basis of the centred features of the anchors.
     basis = np.linalg.svd(anchors - anchors.mean(axis=0), full_matrices=False)[2][:11].T
-    slope, intercept = direct(features @ basis, targets, weights, 1.0)
+    slope, intercept = ridge(features @ basis, targets, weights, 1.0)
     expected = features @ basis @ slope + intercept
     predicted = coordinates @ solution.slope + solution.intercept
     np.testing.assert_allclose(predicted, expected, atol=1e-9)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
@@ -52,6 +50,35 @@ from slts.solvers.calibration import (
 )
 from slts.training.training_set import FitOptions, TrainingSet
 
+# scikit-learn has no types: with its classes as bases, type checkers would accept any name.
+if TYPE_CHECKING:
+    Method = TypeVar("Method", bound=Callable[..., Any])
+    available_if: Callable[[Callable[[Any], bool]], Callable[[Method], Method]]
+
+    class ClassifierMixin:
+        """Types for the mixin of classifiers: `SeriesClassifier` defines what users call."""
+
+    class TransformerMixin:
+        """Types for the mixin of transformers."""
+
+        fit_transform: Callable[..., FloatArray]
+        set_output: Callable[..., Self]
+
+    class BaseEstimator:
+        """Types for the base of estimators."""
+
+        get_params: Callable[..., dict[str, Any]]
+        set_params: Callable[..., Self]
+        set_fit_request: Callable[..., Self]
+        set_score_request: Callable[..., Self]
+        get_metadata_routing: Callable[[], Any]
+        __sklearn_tags__: Callable[[], Any]
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import TransformerMixin as TransformerMixin
+    from sklearn.utils.metaestimators import available_if
+
 Options = TypeVar("Options", bound=FitOptions)
 
 
@@ -64,7 +91,7 @@ class Outputs(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -157,7 +184,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, features).
         """
-        return np.asarray(self.transform(X))
+        return np.asarray(cast(Any, self).transform(X))
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
@@ -264,7 +291,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chances = None if scale is None else probabilities(decisions, scale)
         return Outputs(self._labels(decisions), decisions, chances)
 
-    @available_if(lambda self: self._calibrates)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._calibrates)
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, calibrated on decision values of held-out training series.
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
+from slts.estimators.base import TransformerMixin
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.prediction import apply
 from slts.features.snippets import Snippets
@@ -23,7 +23,7 @@ from slts.training.training_set import LocalOptions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[misc]
+class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     """Local similarity learning: accurate on most data without any settings.
 
     Every series is aligned with a few landmarks of each class, in two representations: standardised

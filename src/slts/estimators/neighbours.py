@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.parameters import at_least
 from slts.features.models import Neighbours, Origins
 from slts.series import SeriesBatch
 from slts.solvers.logdet import LogDetSolution
@@ -66,6 +67,34 @@ class NearestNeighbor(SeriesClassifier):
         """
         check_is_fitted(self)
         return self.model_.nearness(self.check_series(X), self._resources)
+
+    def kneighbors(self, X: Any, n_neighbors: int = 5) -> tuple[FloatArray, IntArray]:
+        """Nearest distinct training series of each series, nearest first.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` accepts.
+        n_neighbors
+            Number of neighbours; all training series if there are fewer.
+
+        Returns
+        -------
+        nearness : ndarray of shape (series, neighbours)
+            The similarity K_I of `OneNNClassifier`, where larger is nearer, or the distance of
+            `LDMLTClassifier`, a sum of (a - b)'M(a - b).
+        indices : ndarray of shape (series, neighbours)
+            Positions among the training series: ``y[indices]`` are their labels.
+        """
+        if not at_least(1).accepts(n_neighbors):
+            raise ValueError(
+                f"The 'n_neighbors' parameter of kneighbors must be {at_least(1).text}. Got "
+                f"{n_neighbors!r} instead."
+            )
+        nearness = self.features(X)
+        order = np.argsort(-nearness, axis=1, kind="stable")[:, :n_neighbors]
+        nearest = np.take_along_axis(nearness, order, axis=1)
+        return nearest if self.model_.metric is None else -nearest, self.training_indices_[order]
 
     def _keep_series(self, X: Any, y: Any, settings: AlignmentSettings, seed: int) -> None:
         """Keep the training series."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
+from slts.estimators.base import TransformerMixin
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.estimators.prediction import apply
@@ -29,7 +29,7 @@ LAMS = (0.1, 1.0, 10.0)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[misc]
+class LandmarkClassifier(TransformerMixin, LinearClassifier):
     """Base of the sparse classifiers over landmarks.
 
     A decision value is sum_j coef_[c, j] <metrics_[c], T(x, landmark j)>.

@@ -13,7 +13,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
-from slts.guarantees.held_out import HeldOut
+from slts.guarantees.held_out import HeldOut, inner_model
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
 from slts.series.dataset import SeriesScan
@@ -203,7 +203,7 @@ def prediction_sets(
                 "The 'X' parameter of prediction_sets is None, but y or groups are not. Pass "
                 "their series."
             )
-        held_out = getattr(model, "held_out_margins_", None)
+        held_out = getattr(inner_model(model, None)[0], "held_out_margins_", None)
         if held_out is None:
             raise DataError(
                 f"this {type(model).__name__} has no decisions for held-out series, because it was "

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -314,7 +314,7 @@ def _to_model(document: dict[str, Any], arrays: dict[str, AnyArray]) -> SeriesCl
         model.check_fitted()
         output = document["output"]
         if output is not None:
-            model.set_output(transform=output)
+            cast(Any, model).set_output(transform=output)
     except ModelFileError:
         raise
     except Exception as error:

@@ -17,6 +17,7 @@ from slts import __version__
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear import LinearClassifier
+from slts.estimators.neighbours import NearestNeighbor
 from slts.execution import progress_bar
 from slts.guarantees.held_out import required_inner_model
 from slts.quantities import count
@@ -26,6 +27,7 @@ from slts.report.predictions import (
     accuracy,
     certificate,
     confusion,
+    missing_values,
     predict_series,
     set_sizes,
 )
@@ -83,10 +85,11 @@ def collect(
     if isinstance(classifier, LinearClassifier):
         references = Landmarks(classifier, batch, channel_names)
     else:
+        assert isinstance(classifier, NearestNeighbor)
         references = TrainingSeries(classifier, channel_names)
     features, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None:
-        features, of_series = _of_series(predictions, references, verbose=verbose)
+        features, of_series = _of_series(predictions, references, channel_names, verbose)
     rows = references.row_map
     name, classes = type(model).__name__, list(map(str, classifier.classes_.tolist()))
     # After the explorer, which numbers references and snippets too.
@@ -111,6 +114,7 @@ def collect(
         "summary": {
             "n_series": None if batch is None else len(batch),
             "n_seen": 0 if predictions is None else predictions.n_seen,
+            "grouped": groups is not None,
             "accuracy": None if predictions is None else accuracy(predictions),
             "n_references": len(references.indices),
             "n_snippets": None if snippets is None else snippets["n_snippets"],
@@ -126,7 +130,7 @@ def collect(
 
 
 def _of_series(
-    predictions: Predictions, references: References, *, verbose: bool
+    predictions: Predictions, references: References, names: list[str], verbose: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Features of the series that are points, and the parts about series."""
     most = most_explained(predictions, references)
@@ -147,6 +151,7 @@ def _of_series(
             "n_wrong": len(predictions.wrong),
             "labelled": predictions.truth is not None,
             "lengths": [int(lengths.min()), int(lengths.max())],
+            "missing": missing_values(predictions.batch, names),
             "entries": entries,
         },
         "predicted": np.bincount(predictions.predicted, minlength=n_labels).tolist(),
@@ -229,7 +234,7 @@ def explain_series(
         "predicted": predicted,
         "p": None if p is None else p[index].round(4).tolist(),
         "scores": rounded(scores),
-        "rows": pack(bins.sample(references.draw(series).values[:, references.channels])),
+        "rows": pack(bins.sample(references.drawn(series, references.draw(series).values))),
         **references.explain(series, codes, features, bins),
     }
 

@@ -15,6 +15,7 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear import LinearClassifier
+from slts.estimators.local import LocalSLTSClassifier
 from slts.estimators.neighbours import NearestNeighbor
 from slts.features.explanation import explain
 from slts.features.row_map import RowMap
@@ -89,6 +90,11 @@ class References:
         assert self.row_map is not None
         return self.row_map(fill_gaps(batch))
 
+    def drawn(self, series: SeriesBatch, rows: FloatArray) -> FloatArray:
+        """The drawn channels of the rows of one series; missing values stay missing."""
+        missing = np.isnan(series.values[:, self.channels])
+        return np.where(missing, np.nan, rows[:, self.channels])
+
     def number(self, reference: int) -> int:
         """The number of a reference on the page, in order of appearance."""
         return self._numbers.setdefault(reference, len(self._numbers))
@@ -123,8 +129,11 @@ class References:
         return {"kind": self.kind, "items": items, "weighted": weighted, "gallery": gallery}
 
     def _item(self, j: int) -> dict[str, Any]:
-        index, rows = int(self.indices[j]), self.rows[j].T[:, self.channels]
-        bins, times = Bins(len(rows)), None if self.series is None else self.series[j : j + 1].times
+        index, rows, times = int(self.indices[j]), self.rows[j].T[:, self.channels], None
+        if self.series is not None:
+            series = self.series[j : j + 1]
+            rows, times = self.drawn(series, self.rows[j].T), series.times
+        bins = Bins(len(rows))
         return {
             "index": index,
             "name": self.model.series_name(index, with_class=False),
@@ -201,6 +210,7 @@ class Landmarks(References):
     """
 
     kind = "landmarks"
+    model: LinearClassifier
 
     def __init__(
         self, model: LinearClassifier, batch: SeriesBatch | None, channel_names: list[str]
@@ -215,7 +225,7 @@ class Landmarks(References):
         self._filled = fill_gaps(model.landmarks_).values
         self.rows = self.draw(self.series)
         self.n_cells = 1.0 + len(self.linear.aligned) * self.series.n_steps
-        if self.linear.snippets is not None:
+        if isinstance(model, LocalSLTSClassifier) and self.linear.snippets is not None:
             self.snippets = DrawnSnippets(model)
             self.n_cells += len(self.linear.snippets)
         if batch is not None:

@@ -148,6 +148,7 @@ def masthead(content: Content) -> str:
         title=escape(content["title"]),
         seen=shown(summary["n_seen"]),
         copies=copies_sentence(summary["n_seen"], summary["n_series"] or 0),
+        population="series of new groups" if summary["grouped"] else "new series",
         n_classes=str(len(classes)),
         labelled=shown(accuracy),
         correct=f"{accuracy['correct']:,} of {n}" if accuracy else "",
@@ -200,7 +201,17 @@ def predictions(content: Content) -> str:
     is_small = confusion is not None and len(content["labels"]) <= _MOST_COLUMNS
     tables = _confusion_matrix(content) if is_small else _by_class(content)
     tables += _misclassified(content) if content["explorer"]["n_wrong"] else ""
-    return section("predictions", story=escape(story), tables=tables)
+    gaps = content["explorer"]["missing"]
+    shares = [f"{name} {percent(share)}" for name, share in gaps["channels"]]
+    n, missing = content["explorer"]["n_series"], list_first(shares, _MOST_NAMES)
+    missing = f"{gaps['n_series']:,} of {n:,} series (share of the values: {missing})"
+    return section(
+        "predictions",
+        story=escape(story),
+        tables=tables,
+        gaps=shown(gaps["channels"]),
+        missing=escape(missing),
+    )
 
 
 def _errors_in_words(confused: list[Content]) -> str:

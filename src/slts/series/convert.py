@@ -126,7 +126,7 @@ def as_series(
     labels = None
     if isinstance(X, SeriesBatch):
         batch = X
-    elif isinstance(X, list | tuple | np.ndarray) or not _is_table(X):
+    elif isinstance(X, list | tuple | np.ndarray) or not is_table(X):
         batch = _read_arrays(X, layout)
         if padded or missing != "error":
             batch = trim_padding(batch)
@@ -271,7 +271,7 @@ def is_frame(x: object) -> bool:
     return False
 
 
-def _is_table(x: Any) -> bool:
+def is_table(x: Any) -> bool:
     """Tell whether `x` is a data frame whose columns have names; those of pandas may be numbers."""
     is_pandas = hasattr(x, "iloc")
     return is_frame(x) and (not is_pandas or all(isinstance(name, str) for name in x.columns))
