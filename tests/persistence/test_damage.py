@@ -109,7 +109,7 @@ EDITS = [
     (f"{FIRST_MAP}.weights.array", "model_.coefs.0", "maps.*weights"),
     (f"{FIRST_MAP}.landmarks.channel_names", {"tuple": ["a", "a"]}, "landmarks .*channel_names"),
     (f"{FIRST_MAP}.landmarks.offsets.array", "landmark_indices_", "landmarks .*offsets"),
-    ("state.landmark_indices_.array", "held_out_margins_.codes", "landmark_indices_"),
+    ("state.landmark_indices_.array", "held_out_scores_.codes", "landmark_indices_"),
 ]  # fmt: skip
 
 

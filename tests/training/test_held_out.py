@@ -177,7 +177,8 @@ def test_the_candidate_with_the_best_weighted_accuracy_is_chosen():
     assert done == [(k, 6) for k in range(1, 7)]
     # The first of two equally good ones.
     assert result.best_params == CANDIDATES[1]
-    decisions, codes, multiplicities = result.held_out
+    decisions, codes, multiplicities, groups = result.held_out
+    np.testing.assert_array_equal(groups, list("aabbb"))
     np.testing.assert_array_equal(decisions[:, 1], [1.0, 2.0, -2.0, 1.0, 2.0])
     np.testing.assert_array_equal(codes, CODES)
     np.testing.assert_array_equal(multiplicities, counts)
@@ -209,7 +210,7 @@ def test_nearest_neighbours_decide_on_series_that_are_left_out():
         )
         return left_out_decisions(neighbours, size, Resources())
 
-    (decisions, left, weights), validation = left_out(codes, 9)
+    (decisions, left, weights, _), validation = left_out(codes, 9)
     # The only series of a class is not left out.
     assert decisions.tolist() == [[1, 3, 4], [1, 6, 7], [5, 8, 0], [6, 8, -1]]
     assert (left.tolist(), weights.tolist()) == ([0, 0, 1, 1], [1.0] * 4)

@@ -17,6 +17,10 @@ Sample = Annotated[
     Literal["holdout", "training"],
     Option(help="Whether the data are held out or the model was trained on them."),
 ]
+Copies = Annotated[
+    Literal["error", "allow"],
+    Option(help="Whether many held-out series may equal training series."),
+]
 NModels = Annotated[int, Option(min=1, max=10**100, help="Number of models compared here.")]
 
 
@@ -28,6 +32,7 @@ def certify_model(
     sample: Sample = "holdout",
     n_models: NModels = 1,
     groups: options.Groups = None,
+    copies: Copies = "error",
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -36,7 +41,7 @@ def certify_model(
     expected = Expected.of_model(fitted)
     if sample == "holdout":
         scan = open_scan(data, common, expected, groups)
-        certificate = certify(fitted, scan, delta=delta, n_models=n_models)
+        certificate = certify(fitted, scan, delta=delta, n_models=n_models, copies=copies)
     else:
         # These bounds need all training series at once.
         series = read_data(data, common, expected, groups)

@@ -13,7 +13,7 @@ from slts.features.origins import Origins
 from slts.features.row_map import ChannelScale, Components, RowMap
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.solvers.calibration import HeldOutMargins, Validation
+from slts.solvers.calibration import HeldOutScores, Validation
 from slts.solvers.logdet import LogDetSolution
 from slts.solvers.ridge import RidgeReport
 
@@ -35,7 +35,7 @@ DATACLASSES: tuple[type, ...] = (
     AlignmentSettings,
     ChannelScale,
     Components,
-    HeldOutMargins,
+    HeldOutScores,
     Itakura,
     LinearModel,
     LogDetSolution,

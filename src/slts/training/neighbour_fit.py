@@ -24,9 +24,9 @@ from slts.features.feature_map import Resources
 from slts.features.neighbours import Neighbours, nearest_decisions
 from slts.series import SeriesBatch
 from slts.series.rows import map_rows
-from slts.solvers.calibration import Validation
+from slts.solvers.calibration import HeldOutDecisions, Validation
 from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
-from slts.training.held_out import HeldOutDecisions, make_splits, search
+from slts.training.held_out import make_splits, search
 from slts.training.training_set import TrainingSet
 
 # Folds that C is chosen on if nothing is held out for calibration.
@@ -129,8 +129,10 @@ def left_out_decisions(
         return None, None
     values = neighbours.nearness_of_rows(neighbours.rows[held_out], resources)
     values[np.arange(len(held_out)), held_out] = -np.inf
-    decisions = nearest_decisions(values, codes), codes[held_out], np.ones(len(held_out))
-    return decisions, Validation.of("leave-one-out", *decisions, series=held_out)
+    left_out = HeldOutDecisions(
+        nearest_decisions(values, codes), codes[held_out], np.ones(len(held_out))
+    )
+    return left_out, Validation.of("leave-one-out", left_out, held_out)
 
 
 # ---- LDMLT

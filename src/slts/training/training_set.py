@@ -2,7 +2,7 @@
 
 The key of a series is a hash of the seed and its values. So whatever is drawn by keys does not
 depend on the order of the series, on their identifiers, or on how they are stored. A series that
-occurs twice with the same label is one series of weight two.
+occurs twice with the same label, in the same group, is one series of weight two.
 """
 
 from __future__ import annotations
@@ -80,11 +80,13 @@ class TrainingSet:
         groups: AnyArray | None,
         seed: int,
     ) -> TrainingSet:
-        """Merge equal series with equal labels, and sort by key."""
+        """Merge equal series with equal labels in a group, and sort by key."""
         weights = np.ones(len(series)) if weights is None else weights
         digests = series_digests(series)
         keys, used = series_keys(digests, seed), np.flatnonzero(weights > 0.0)
-        order, starts = distinct(keys[used], codes[used], used)
+        order, starts = distinct(
+            keys[used], codes[used], None if groups is None else groups[used], used
+        )
         first = order[starts]
         positions = np.full(len(series), -1)
         positions[order] = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
@@ -194,15 +196,18 @@ def one_vs_rest(codes: IntArray, n_classes: int) -> FloatArray:
     return targets[:, 1:] if n_classes == 2 else targets
 
 
-def distinct(keys: Digests, labels: AnyArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Sort rows by key and label; return them, and where each distinct series begins.
+def distinct(
+    keys: Digests, labels: AnyArray, groups: AnyArray | None, rows: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Sort rows by key, label and group; return them, and where each distinct series begins.
 
     Equal series keep the order of the rows.
     """
-    order = np.lexsort((rows, labels, keys))
-    keys, labels = keys[order], labels[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
+    columns = [labels, keys] if groups is None else [groups, labels, keys]
+    order = np.lexsort((rows, *columns))
+    new = np.arange(len(order)) == 0
+    for column in columns:
+        new[1:] |= column[order[1:]] != column[order[:-1]]
     return rows[order], np.flatnonzero(new)
 
 
