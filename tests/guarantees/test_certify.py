@@ -107,6 +107,34 @@ def test_copies_of_training_series_raise_an_error(model, training, held_out):
         certify(search, X, y)
 
 
+def test_few_copies_are_counted_and_named(model, training, held_out):
+    """Equal series are draws of their own: with few values, new series equal others by chance."""
+    X, y = (list(part) for part in held_out)
+    X[3], y[3] = training[0][7], training[1][7]
+    bound = certify(model, X, y).headline
+    assert bound.details["n"] == 120
+    assert any("1 of 120 series is a copy" in x and "series 3 of X" in x for x in bound.unchecked)
+    assert not any("equals a training series" in x for x in bound.checked)
+    X[4], y[4] = training[0][8], training[1][8]
+    with pytest.raises(DataError, match="copies='allow'"):
+        certify(model, X, y)
+    allowed = certify(model, X, y, copies="allow").headline
+    assert any("2 of 120 series are copies" in x for x in allowed.unchecked)
+    calibrated = slts.BBSClassifier(20, random_state=0).fit(*training)
+    assert len(slts.prediction_sets(calibrated, X, y, copies="allow").held_out.codes) == 120
+    with pytest.raises(ValueError, match="'copies' parameter must be 'error' or 'allow'"):
+        certify(model, X, y, copies="no")
+
+
+def test_the_certificate_names_classes_that_were_not_held_out(model, held_out):
+    X, y = held_out
+    (bound,) = certify(model, X, y).bounds[:1]
+    assert "No held-out series is of class" not in bound.sentence
+    some = np.flatnonzero(np.asarray(y) != 2)
+    (bound,) = certify(model, [X[i] for i in some], np.asarray(y)[some]).bounds[:1]
+    assert "No held-out series is of class 2: nothing is known about errors" in bound.sentence
+
+
 def test_copies_are_those_that_the_last_step_of_a_pipeline_sees(training, held_out):
     scaled = FunctionTransformer(lambda X: [x - np.mean(x) for x in X])
     steps = scaled, "passthrough", slts.BBSClassifier(random_state=0)
@@ -181,9 +209,9 @@ def test_a_scan_is_certified_like_series_in_memory(estimator, training, held_out
             certify(model, scan, **argument)
     with pytest.raises(DataError, match="y and groups must be None if X is a scan"):
         slts.prediction_sets(model, scan, y)
-    mixed = [*X[:100], training[0][7], *X[100:]]
-    with pytest.raises(DataError, match="series 100 is a copy of a training series:"):
-        certify(model, write_scan(tmp_path, mixed, np.insert(y, 100, training[1][7])))
+    mixed = [*X[:100], *training[0][7:9], *X[100:]], np.insert(y, 100, training[1][7:9])
+    with pytest.raises(DataError, match="of training series: series 100, series 101"):
+        certify(model, write_scan(tmp_path, *mixed))
     with pytest.raises(DataError, match="not trained on: 7, first for series 0"):
         certify(model, write_scan(tmp_path, X, np.where(y == 0, 7, y)))
 

@@ -1,4 +1,4 @@
-"""Ridge regression: the solution, leave-one-out in closed form, and sums over parts."""
+"""Ridge regression: the solution, what is left out in closed form, and sums over parts."""
 
 import numpy as np
 import pytest
@@ -25,13 +25,14 @@ def direct(features, targets, weights, penalty):
     return slope, target_mean - mean @ slope
 
 
-def left_out(features, targets, weights, penalty):
-    """Predict each series by the fit to all others."""
+def left_out(features, targets, weights, penalty, parts=None):
+    """Predict each series, or the series of each part, by the fit to all others."""
+    parts = np.arange(len(targets)) if parts is None else parts
     predictions = np.empty_like(targets)
-    for i in range(len(targets)):
-        others = np.arange(len(targets)) != i
+    for part in np.unique(parts):
+        others = parts != part
         slope, intercept = direct(features[others], targets[others], weights[others], penalty)
-        predictions[i] = features[i] @ slope + intercept
+        predictions[~others] = features[~others] @ slope + intercept
     return predictions
 
 
@@ -84,6 +85,23 @@ def test_left_out_predictions_come_from_fits_without_the_series(rng):
     np.testing.assert_allclose(loo.predictions, predictions[loo.best], atol=1e-8)
     solution = span.solve(targets, weights, PENALTIES[loo.best])
     np.testing.assert_allclose(loo.slope, solution.slope, atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [np.arange(25) % 6, np.arange(25) // 20, np.arange(25)])
+def test_parts_are_left_out_as_a_whole(parts, rng):
+    features, targets, weights = problem(rng)
+    span = Span.of(features @ features.T, weights)
+    expected = [left_out(features, targets, weights, penalty, parts) for penalty in PENALTIES]
+    for penalty, predictions in zip(PENALTIES, expected, strict=True):
+        decided = span.leave_out(targets, weights, penalty, parts)
+        np.testing.assert_allclose(decided, predictions, atol=1e-5)
+    whole = span.leave_one_out(targets, weights, PENALTIES, parts)
+    errors = [np.average((p - targets) ** 2, weights=weights, axis=0).mean() for p in expected]
+    np.testing.assert_allclose(whole.errors, errors, rtol=1e-5)
+    np.testing.assert_allclose(whole.predictions, expected[int(np.argmin(errors))], atol=1e-5)
+    if len(np.unique(parts)) == 25:
+        alone = span.leave_one_out(targets, weights, PENALTIES)
+        np.testing.assert_allclose(whole.errors, alone.errors, rtol=1e-5)
 
 
 def test_a_large_mean_of_all_features_does_not_matter(rng):

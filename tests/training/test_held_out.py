@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 from slts import DataError
 from slts.features.feature_map import Resources
 from slts.solvers.calibration import Validation
-from slts.training.held_out import make_splits, search
+from slts.training.held_out import make_splits, parts_to_leave_out, search
 from slts.training.neighbour_fit import left_out_decisions
 from tests.training.options import training_set
 
@@ -196,6 +196,19 @@ def test_scores_have_the_form_of_scikit_learn():
     np.testing.assert_allclose(results["mean_test_score"], [5 / 6, 0.75, 0.75])
     assert results["std_test_score"][1] == pytest.approx(0.25)
     assert results["rank_test_score"].tolist() == [1, 2, 2]
+
+
+def test_parts_that_are_left_out_have_one_series_of_every_class_or_are_groups():
+    codes = np.array([0, 0, 1, 1, 1, 1, 2])
+    parts = parts_to_leave_out(codes, None)
+    assert parts.tolist() == [0, 2, 0, 1, 2, 3, 0]
+    mixed = np.array([0, 1, 0, 1, 2, 2, 2])
+    np.testing.assert_array_equal(parts_to_leave_out(codes, mixed), mixed)
+    # Groups of one class each: one of every class at a time.
+    pure = np.array([0, 1, 2, 2, 3, 3, 4])
+    assert parts_to_leave_out(codes, pure).tolist() == [0, 1, 0, 0, 1, 1, 0]
+    # With one series of every class, nothing would be left to learn from.
+    np.testing.assert_array_equal(parts_to_leave_out(np.arange(3), None), np.arange(3))
 
 
 def test_nearest_neighbours_decide_on_series_that_are_left_out():
