@@ -89,21 +89,24 @@ def movements(n_people, per_person, rng, first=0):
 
 
 def test_statements_about_new_people_hold_if_people_are_left_out(rng):
-    X, y, groups = movements(20, 20, rng)
-    X_new, y_new, _ = movements(60, 8, rng)
-    figures = {}
-    for name, some in (("people", groups), ("series", None)):
-        model = slts.LocalSLTSClassifier(n_snippets=200, random_state=0).fit(X, y, groups=some)
-        accuracy = model.score(X_new, y_new)
-        sets = slts.prediction_sets(model).predict(X_new, 0.2)
-        surplus = model.predict_proba(X_new).max(axis=1).mean() - accuracy
-        figures[name] = model.validation_.accuracy - accuracy, surplus, sets.contains(y_new).mean()
-    assert figures["people"][0] == pytest.approx(0.0, abs=0.08)
-    assert figures["people"][1] == pytest.approx(0.0, abs=0.08)
-    assert figures["people"][2] > 0.77
+    """Accuracy and confidence beyond those on new people, and how many of their sets are right."""
+    figures = {"people": [], "series": []}
+    for _ in range(3):
+        X, y, groups = movements(24, 20, rng)
+        X_new, y_new, _ = movements(60, 8, rng)
+        for name, some in (("people", groups), ("series", None)):
+            model = slts.LocalSLTSClassifier(n_snippets=100, random_state=0).fit(X, y, groups=some)
+            accuracy = model.score(X_new, y_new)
+            covered = slts.prediction_sets(model).predict(X_new, 0.2).contains(y_new).mean()
+            confidence = model.predict_proba(X_new).max(axis=1).mean()
+            beyond = model.validation_.accuracy - accuracy, confidence - accuracy
+            figures[name].append([*beyond, covered])
+    people, series = (np.mean(figures[name], axis=0) for name in ("people", "series"))
+    np.testing.assert_allclose(people[:2], 0.0, atol=0.07)
+    assert people[2] > 0.78
     # Without groups, all three are wrong about new people.
-    assert min(figures["series"][:2]) > 0.1
-    assert figures["series"][2] < 0.73
+    assert series[:2].min() > 0.1
+    assert series[2] < 0.73
 
 
 def test_every_statement_of_the_local_classifier_names_groups(people, tmp_path):

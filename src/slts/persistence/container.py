@@ -15,7 +15,7 @@ from typing import Any
 from slts._typing import AnyArray
 from slts.errors import ModelFileError
 
-FORMAT = 3
+FORMAT = 4
 _ENTRY = "slts"
 _NO_DIGEST = "0" * 64
 
