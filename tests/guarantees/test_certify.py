@@ -115,12 +115,14 @@ def test_few_copies_are_counted_and_named(model, training, held_out):
     assert bound.details["n"] == 120
     assert any("1 of 120 series is a copy" in x and "series 3 of X" in x for x in bound.unchecked)
     assert not any("equals a training series" in x for x in bound.checked)
+    calibrated = slts.BBSClassifier(20, random_state=0).fit(*training)
+    with pytest.warns(UserWarning, match="copy of a training series: series 3 of X. They count"):
+        slts.prediction_sets(calibrated, X, y)
     X[4], y[4] = training[0][8], training[1][8]
     with pytest.raises(DataError, match="copies='allow'"):
         certify(model, X, y)
     allowed = certify(model, X, y, copies="allow").headline
     assert any("2 of 120 series are copies" in x for x in allowed.unchecked)
-    calibrated = slts.BBSClassifier(20, random_state=0).fit(*training)
     assert len(slts.prediction_sets(calibrated, X, y, copies="allow").held_out.codes) == 120
     with pytest.raises(ValueError, match="'copies' parameter must be 'error' or 'allow'"):
         certify(model, X, y, copies="no")

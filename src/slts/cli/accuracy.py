@@ -21,10 +21,13 @@ def measure(model: Any, scan: SeriesScan, messages: Messages) -> tuple[HeldOut, 
     """Predict labelled series, and bound the error on new series if the model has not seen them."""
     held_out = HeldOut.of(model, scan)
     try:
-        return held_out, held_out.certificate()
+        certificate = held_out.certificate()
     except DataError as error:
         messages.say(f"no certificate: {error}")
         return held_out, None
+    if held_out.n_copies:
+        messages.say(held_out.check_copies("allow"))
+    return held_out, certificate
 
 
 def accuracy(

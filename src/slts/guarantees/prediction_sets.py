@@ -221,7 +221,9 @@ def prediction_sets(
             "series, use prediction_sets(model).predict(X)."
         )
     series = HeldOut.of(model, X, y, groups)
-    series.check_copies(copies)
+    counted = series.check_copies(copies)
+    if counted and copies == "error":
+        warn(f"{counted}. They count as new series.")
     chances = series.probabilities
     if chances is None:
         chances = probabilities_of(model, X)
