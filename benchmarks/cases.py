@@ -96,7 +96,10 @@ def assert_agreement(problem: Problem, peers: Sequence[type[Peer]]) -> None:
         _close(np.array(similarity[p, q]), np.array(alignment.similarity), "slts.align")
     for kind in applicable(peers, few):
         peer = kind(few.X, few.Y)
-        _close(peer.squared(peer.pairwise(1)) / 2, costs, f"{peer.name}, all pairs")
+        distances = peer.pairwise(1)
+        _close(peer.squared(distances) / 2, costs, f"{peer.name}, all pairs")
+        ours = slts.distance(X, Y, squared=not peer.returns_root)
+        _close(ours, distances, f"slts.distance, and {peer.name},")
         _close(peer.squared(peer.one_distance()) / 2, costs[0, 0], f"{peer.name}, one pair")
         if peer.has_paths:
             cost = _path_cost(few, 0, 0, peer.one_path())

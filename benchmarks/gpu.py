@@ -25,8 +25,8 @@ from measure import Call
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.alignment.cuda.device import require_gpu
 from slts.alignment.cuda.programs import Program
+from slts.alignment.settings import require_gpu
 from slts.series import normalize_rows
 
 PEAK = r"""

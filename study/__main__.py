@@ -66,7 +66,7 @@ class Study:
     fields
         Columns of the file with all scores.
     pictures
-        Whether the document that ``--markdown`` writes shows the figures.
+        Format of the figures in the document that ``--markdown`` writes: "png" or "svg".
     """
 
     folder: str
@@ -78,7 +78,7 @@ class Study:
     draw: Callable[[Table], dict[str, Any]]
     build: Callable[[Table, Table, Sequence[str]], list[Element]]
     fields: tuple[str, ...]
-    pictures: bool
+    pictures: str
 
 
 STUDIES = {
@@ -92,7 +92,7 @@ STUDIES = {
         figures.draw_reproduction,
         paper_document.build,
         ("selection", "landmarks", "heldout", "validation", "gamma", "lam", "C"),
-        pictures=False,
+        pictures="svg",
     ),
     "accuracy": Study(
         "accuracy",
@@ -104,7 +104,7 @@ STUDIES = {
         figures.draw_accuracy,
         peer_document.build,
         ("fit_seconds", "predict_seconds", "numbers", "ece", "log_loss", "brier"),
-        pictures=True,
+        pictures="png",
     ),
 }
 _FIELDS = ("dataset", "method", "split", "accuracy", "n_train", "n_test")
@@ -239,8 +239,9 @@ def _write(study: Study, report: Report, out: Path, markdown: Path | None) -> No
     _write_file(out / "report.md", to_markdown(blocks))
     if markdown is not None:
         _write_file(markdown, to_markdown(blocks, pictures=study.pictures))
-        for name, files in pictures.items() if study.pictures else ():
-            _write_file(markdown.with_name(f"{name}.png"), files["png"])
+        for name, files in pictures.items():
+            suffix = study.pictures
+            _write_file(markdown.with_name(f"{name}.{suffix}"), files[suffix])
 
 
 def _json(content: Any) -> str:

@@ -21,7 +21,7 @@ from scipy.special import gammaln, ndtr
 
 import slts
 from slts.guarantees import bounds
-from slts.series.source import series_digests
+from slts.series.keys import series_digests
 from slts.solvers import solve_separator_path
 from study.markdown import Element, Grid, number, to_markdown
 from study.problems import LabelledSeries, Loader, load_published

@@ -45,16 +45,16 @@ class Picture:
 Element = str | Grid | Picture
 
 
-def to_markdown(elements: Sequence[Element], *, pictures: bool = True) -> str:
-    """Write a document; `pictures` links the figures, which are in the same folder."""
+def to_markdown(elements: Sequence[Element], *, pictures: str = "png") -> str:
+    """Write a document; `pictures` is the format of the figures, which are in the same folder."""
     texts = []
     for element in elements:
         if isinstance(element, Grid):
             texts.append(element.to_markdown())
         elif isinstance(element, str):
             texts.append(element)
-        elif pictures:
-            texts.append(f"![{element.caption}]({element.name}.png)")
+        else:
+            texts.append(f"![{element.caption}]({element.name}.{pictures})")
     return "\n\n".join(texts) + "\n"
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 import slts
-from slts.datasets.japanese_vowels import read_blocks
+from slts.datasets import read_blocks
 from study.paper import ROBOT_TASKS, TABLE_1
 
 LabelledBatch = tuple[slts.SeriesBatch, npt.NDArray[Any]]

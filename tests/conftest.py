@@ -31,7 +31,7 @@ def rng():
 @pytest.fixture
 def tables_in_parts(monkeypatch):
     """Read small tables in batches and parts, as large ones are."""
-    monkeypatch.setattr("slts.tables.scan.SMALL_BYTES", 0)
+    monkeypatch.setattr("slts.tables.assembly.SMALL_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 import slts
-from slts.series.dataset import Dataset
+from slts.series.dataset import Dataset, SeriesScan
 from slts.solvers import solve_metric_path, solve_separator_path
-from slts.tables.scan import SeriesScan
 
 CHANNELS = ("x", "y", "z")
 NAMES = np.array(["low", "middle", "high"])
@@ -72,7 +71,9 @@ def shuffled(series, labels, seed=1):
 class ScanOfRows(SeriesScan):
     """A scan whose series are assembled from rows, so that identifiers must not be repeated."""
 
-    requires_unique_ids = True
+    def __init__(self, name, parts):
+        super().__init__(name, parts=parts)
+        self.requires_unique_ids = True
 
 
 def scan_of(*parts, kind=SeriesScan):

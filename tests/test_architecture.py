@@ -21,6 +21,7 @@ TRAINING = FEATURES | {"training"}
 FITTED = FEATURES | {"estimators"}
 ALLOWED = {
     **{name: set() for name in FOUNDATION},
+    "quantities": {"_typing"},
     "execution": {"quantities"},
     "series": SERIES,
     "datasets": SERIES,

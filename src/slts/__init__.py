@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slts import datasets, tables
-    from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
+    from slts.alignment import Alignment, Itakura, align, aligned_products, distance, similarity
     from slts.errors import DataError, ModelFileError
     from slts.estimators import (
         BBSClassifier,
@@ -49,6 +49,7 @@ __all__ = [
     "as_series",
     "certify",
     "datasets",
+    "distance",
     "explain",
     "goodness",
     "landmarks_needed",
@@ -66,7 +67,9 @@ __all__ = [
 _PUBLIC = {
     name: part
     for part, names in {
-        "alignment": ("Alignment", "Itakura", "align", "aligned_products", "similarity"),
+        "alignment": (
+            *("Alignment", "Itakura", "align", "aligned_products", "distance", "similarity"),
+        ),
         "errors": ("DataError", "ModelFileError"),
         "estimators": (
             *("BBSClassifier", "BBSClassifierCV", "SLTSClassifier", "SLTSClassifierCV"),

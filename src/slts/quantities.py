@@ -1,15 +1,20 @@
-"""Text for people: counts of things, lists of names, and sizes in bytes."""
+"""Text for people: counts of things, lists of names, classes, times, and sizes in bytes."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from slts._typing import AnyArray
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1024**k for k, unit in enumerate(_UNITS) if unit}
+# Precision of dates in seconds, coarsest first.
+_DATE_UNITS = {"D": 86400.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def count(number: int, noun: str, nouns: str | None = None) -> str:
@@ -42,6 +47,34 @@ def list_first(names: Sequence[str], most: int = 6, separator: str = ", ") -> st
         return f"{names[0]}..{names[-1]}"
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return separator.join(names[:most]) + more
+
+
+def class_name(label: str) -> str:
+    """A label in a sentence: "class 3" for a number or letter, other labels unchanged."""
+    bare = len(label) == 1 or re.fullmatch(r"[-+.\d]+", label)
+    return f"class {label}" if bare else label
+
+
+def time_texts(times: AnyArray) -> list[str]:
+    """Return times as text, as precisely as it takes to tell neighbouring steps apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slts.quantities import time_texts
+    >>> time_texts(np.array([0.0, 0.5, 1.000000001]))
+    ['0', '0.5', '1']
+    >>> time_texts(np.array(["2024-03-01T12:00:00", "2024-03-01T12:00:20"], "datetime64[ns]"))
+    ['2024-03-01T12:00:00', '2024-03-01T12:00:20']
+    """
+    gaps = np.sort(np.diff(times))
+    gap = gaps[len(gaps) // 2] if len(gaps) else None
+    if times.dtype.kind == "M":
+        seconds = 0.0 if gap is None else gap / np.timedelta64(1, "s")
+        unit = next((unit for unit, size in _DATE_UNITS.items() if seconds >= size), "ns")
+        return list(map(str, times.astype(f"datetime64[{unit}]")))
+    decimals = 2 - math.floor(math.log10(min(1.0, gap or 1.0)))
+    return [f"{time:.{decimals}f}".rstrip("0").rstrip(".") for time in times.tolist()]
 
 
 def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> int:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import slts
-from slts import DataError, Itakura, align, aligned_products, as_series, similarity
+from slts import DataError, Itakura, align, aligned_products, as_series, distance, similarity
 from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.cpu import available_targets
 
 GOOD = np.ones((2, 3))
-PAIRWISE = [similarity, aligned_products]
+PAIRWISE = [similarity, distance, aligned_products]
 
 
 def broken(value):
@@ -66,6 +66,15 @@ def test_both_must_have_the_same_channels():
             function([GOOD], [np.ones((3, 3))])
     with pytest.raises(DataError, match="'a' has 2 channels and 'b' has 5"):
         align(GOOD, np.ones((5, 4)))
+
+
+def test_one_series_instead_of_a_collection_is_recognised():
+    X = [np.ones((3, 5)), np.ones((3, 7))]
+    for function in PAIRWISE:
+        with pytest.raises(DataError, match=r"'X' is read as 3 series .* one series x, pass \[x\]"):
+            function(X[0], X)
+        with pytest.raises(DataError, match=r"'Y' is read as 3 series .* one series x, pass \[x\]"):
+            function(X, X[0])
 
 
 @pytest.mark.parametrize(("a", "b"), [((2, 5), (7, 2)), ((5, 2), (2, 7)), ((5, 2), (7, 2))])

@@ -89,7 +89,7 @@ def test_the_same_series_are_held_out_in_every_form(form, problem, tmp_path, run
     kept, left = hold_out(dataset, 0.4, 7)
     model = slts.load(path)
     assert (result["n_series"], result["held_out"]["n"]) == (27, 18)
-    assert np.array_equal(np.sort(slts.series.source.series_digests(kept.series)),
+    assert np.array_equal(np.sort(slts.series.keys.series_digests(kept.series)),
                           model.training_digests_)  # fmt: skip
     right = np.count_nonzero(model.predict(left.series) == left.labels)
     assert result["held_out"]["right"] == right

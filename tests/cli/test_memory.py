@@ -22,9 +22,9 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 import sys
 from slts.cli import main
-from slts.tables import scan
+from slts.tables import assembly
 # Both files are read in batches.
-scan.SMALL_BYTES = 0
+assembly.SMALL_BYTES = 0
 code = main(sys.argv[1:])
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(peak.split()[1])

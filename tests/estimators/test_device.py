@@ -11,7 +11,7 @@ import pytest
 
 import slts
 from slts import select_landmarks
-from slts.alignment.cuda import device
+from slts.alignment import settings
 from slts.alignment.cuda.backend import CudaBackend
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
@@ -145,7 +145,7 @@ def test_auto_without_a_gpu_uses_the_cpu_and_logs_it_once(
 ):
     X, y, new, _ = two
     pretend(fake_cupy(tmp_path, n_devices=0))
-    monkeypatch.setattr(device, "WORTH_A_GPU", 0.0)
+    monkeypatch.setattr(settings, "WORTH_A_GPU", 0.0)
     with caplog.at_level(logging.INFO, logger="slts"):
         decisions = make(kind, device="auto").fit(X, y).decision_function(new)
     assert len(caplog.records) == 1

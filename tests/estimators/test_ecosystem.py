@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -20,6 +23,54 @@ from tests.estimators.kinds import KINDS, every, every_kind, quick
 
 TRANSFORMERS = [kind for kind in KINDS if hasattr(kind, "transform")]
 OUTPUTS = ("predict", "predict_proba", "decision_function")
+
+
+@pytest.mark.slow
+def test_mypy_finds_misspelt_parameters_and_methods(tmp_path):
+    (tmp_path / "user.py").write_text(
+        """
+import numpy as np
+import slts
+
+X, y = np.zeros((4, 2, 5)), [0, 1, 0, 1]
+model = slts.LocalSLTSClassifier(n_landmarks=3)
+print(model.set_params(n_jobs=2).fit(X, y).predict_proba(X), model.get_params(), model.classes_)
+print(slts.SLTSClassifierCV().fit_transform(X, y), slts.OneNNClassifier().kneighbors(X))
+slts.LocalSLTSClassifier(n_landmark=3)
+slts.SLTSClassifier(gama=0.1)
+slts.LDMLTClassifier(n_cycle=2)
+model.fit(X, y).predct(X)
+model.predict_prob(X)
+model.kneighbors(X)
+"""
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "user.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    if "No module named mypy" in done.stderr:
+        pytest.skip("mypy is not installed")
+    lines = re.findall(r"^user.py:(\d+): error", done.stdout, re.MULTILINE)
+    assert lines == ["9", "10", "11", "12", "13", "14"], done.stdout + done.stderr
+
+
+@every([slts.OneNNClassifier, slts.LDMLTClassifier])
+def test_neighbours_are_the_nearest_training_series(kind, two, fitted):
+    X, y, X_test, _ = two
+    model = fitted(kind, "two")
+    nearness, indices = model.kneighbors(X_test, 3)
+    assert nearness.shape == indices.shape == (20, 3)
+    np.testing.assert_array_equal(y[indices[:, 0]], model.predict(X_test))
+    if kind is slts.OneNNClassifier:
+        similarities = slts.similarity(X_test, X)
+        np.testing.assert_array_equal(indices, np.argsort(-similarities, axis=1)[:, :3])
+        np.testing.assert_allclose(nearness, -np.sort(-similarities, axis=1)[:, :3])
+    else:
+        assert (np.diff(nearness, axis=1) >= 0.0).all()
+        own, first = model.kneighbors(X[:4], 1)
+        assert first[:, 0].tolist() == [0, 1, 2, 3]
+        np.testing.assert_allclose(own, 0.0, atol=1e-9)
+    assert model.kneighbors(X_test, 1000)[1].shape == (20, 30)
+    with pytest.raises(ValueError, match="'n_neighbors' parameter of kneighbors"):
+        model.kneighbors(X_test, 0)
 
 
 # -- searches, pipelines and ensembles

@@ -39,6 +39,17 @@ def test_a_scale_makes_small_channels_count(kind, scale, offsets):
     assert quick(kind, scale=scale).fit(X, y).score(X_test, y_test) >= 0.9
 
 
+@every(ROW_MAPPED)
+def test_channels_of_very_different_spreads_need_a_scale(kind, two):
+    X, y = two[0], two[1]
+    unequal = [x * np.array([[1.0], [1e-3], [0.5]]) for x in X]
+    with pytest.warns(UserWarning, match=r"'channel 0', .* 'channel 1'.*scale='standard'"):
+        quick(kind).fit(unequal, y)
+    # Constant channels and scaled ones are fine: warnings are errors here.
+    quick(kind, scale="standard").fit(unequal, y)
+    quick(kind).fit([x * np.array([[1.0], [0.0], [0.5]]) for x in X], y)
+
+
 @every([slts.SLTSClassifier, slts.BBSClassifier, slts.OneNNClassifier, slts.SimilaritySVC])
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_scale_is_that_of_the_training_steps(kind, scale, two):

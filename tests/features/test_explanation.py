@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,6 +154,10 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(problem, f
     one = explain(fitted, X[0])
     for same in ([X[0]], slts.as_series(X[:1]), X[0][np.newaxis]):
         np.testing.assert_array_equal(explain(fitted, same).contributions, one.contributions)
+    frame = pd.DataFrame(X[0].T, columns=[f"c{k}" for k in range(len(X[0]))]).assign(id="a")
+    for table in (frame, pl.from_pandas(frame)):
+        assert (fitted.predict(table) == one.predicted).all()
+        np.testing.assert_array_equal(explain(fitted, table).contributions, one.contributions)
     for several in (slts.as_series(X[:2]), X[:2], np.zeros((2, *X[0].shape))):
         with pytest.raises(ValueError, match=r"'x' parameter of explain.* 2 series"):
             explain(fitted, several)

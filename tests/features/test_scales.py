@@ -11,7 +11,7 @@ from slts.features.row_map import (
     spread_of,
 )
 from slts.series import as_series
-from slts.series.rows import transform_rows
+from slts.series.values import transform_rows
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import slts
 from slts import DataError
 from slts.guarantees import certify
-from slts.guarantees.certificate import Conditions
+from slts.guarantees.bounds import Conditions
 from tests.guarantees.conftest import FAST, make_series
 
 

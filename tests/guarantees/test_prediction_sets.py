@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import slts
 from slts.guarantees import PredictionSets, prediction_sets
@@ -135,6 +137,16 @@ def test_errors_name_what_is_wrong(model, data):
         prediction_sets(bare, X[60:200], y[60:200])
     calibrated = prediction_sets(slts.BBSClassifier(12, random_state=0).fit(X[:60], y[:60]))
     assert isinstance(calibrated, PredictionSets)
+
+
+def test_searches_and_pipelines_have_the_sets_of_their_classifier(data):
+    X, y = data
+    search = GridSearchCV(slts.OneNNClassifier(random_state=0), {"band": [None]}, cv=2)
+    piped = make_pipeline(search).fit(X[:60], y[:60])
+    expected = prediction_sets(piped[-1].best_estimator_).predict(X[60:70], 0.2)
+    for model in (piped, piped[-1]):
+        sets = prediction_sets(model).predict(X[60:70], 0.2)
+        np.testing.assert_array_equal(sets.p_values, expected.p_values)
 
 
 def test_any_classifier_with_probabilities_has_sets(data):

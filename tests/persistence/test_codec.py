@@ -15,8 +15,7 @@ from hypothesis.extra import numpy as arrays
 
 import slts
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.persistence.codec import Codec, conforms
-from slts.persistence.container import pack, unpack
+from slts.persistence.codec import Codec, conforms, pack, unpack
 from tests.persistence.small_models import assert_same_value, with_identifiers
 
 

@@ -8,7 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts.plots import plot_alignment, plot_contributions, plot_similarity_space
-from slts.plots.axes import time_axis
+from slts.plots.axes import CHANNELS, channel_style, time_axis
 from slts.series import SeriesBatch
 
 
@@ -74,15 +74,31 @@ def test_searches_and_pipelines_have_a_similarity_space_too(kind, fitted):
 
 
 @pytest.mark.parametrize(
-    ("gap", "expected"),
-    [("20ms", "12:00:00.040"), ("20s", "12:00:40"), ("1D", "2024-03-03")],
+    ("times", "labels", "first"),
+    [
+        (np.timedelta64(20, "ms"), ["12:00:00.000", "12:00:00.020", "12:00:00.040"], 0.0),
+        (np.timedelta64(20, "s"), ["12:00:00", "12:00:20", "12:00:40"], 0.0),
+        (np.timedelta64(7, "s"), ["12:00:00", "12:00:05", "12:00:10"], 0.0),
+        (np.timedelta64(1, "D"), ["2024-03-02", "2024-03-03", "2024-03-04"], 0.5),
+        (7.3 + np.arange(70) / 50, ["7.5", "8.0", "8.5"], 10.0),
+    ],
 )
-def test_ticks_tell_moments_apart(gap, expected):
+def test_ticks_are_round_times_at_their_steps(times, labels, first):
     from matplotlib import pyplot
 
-    number, unit = int(gap.rstrip("msD")), gap.lstrip("0123456789")
-    times = np.datetime64("2024-03-01T12:00", "ns") + np.arange(5) * np.timedelta64(number, unit)
     _, ax = pyplot.subplots()
+    if isinstance(times, np.timedelta64):
+        times = np.datetime64("2024-03-01T12:00", "ns") + np.arange(5) * times
     time_axis(ax, times)
-    assert ax.xaxis.get_major_formatter()(2.0, 0) == expected
-    pyplot.close()
+    assert [label.get_text() for label in ax.get_xticklabels()][:3] == labels
+    assert ax.get_xticks()[0] == pytest.approx(first, abs=1e-3)
+
+
+def test_channels_have_the_same_colour_in_all_plots():
+    a, b = np.random.default_rng(0).normal(size=(2, 8, 20)) * np.arange(8)[:, np.newaxis]
+    lines = plot_alignment(a, b).figure.axes[2].lines
+    drawn = {(line.get_color(), line.get_linestyle()) for line in lines}
+    assert drawn == {(s["color"], s["linestyle"]) for s in map(channel_style, range(8))}
+    # Channel 7 varies most.
+    assert lines[0].get_color() == CHANNELS[2]
+    assert lines[0].get_linestyle() == "--"

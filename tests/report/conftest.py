@@ -143,6 +143,22 @@ def recorded():
 
 
 @pytest.fixture(scope="session")
+def with_gaps():
+    """Arguments of a report on series of which a channel is missing in the middle."""
+    data = Data(["east", "west"], steps=(30, 40))
+
+    def without_middle(batch):
+        step = np.arange(batch.n_steps) - np.repeat(batch.offsets[:-1], batch.lengths)
+        values = batch.values.copy()
+        values[(step >= 10) & (step < 20), 1] = np.nan
+        return SeriesBatch(values, batch.offsets, batch.channel_names)
+
+    model = slts.LocalSLTSClassifier(12, n_snippets=40, random_state=0)
+    model.fit(without_middle(data.X), data.y)
+    return {"model": model, "X": without_middle(data.X_test), "y": data.y_test}
+
+
+@pytest.fixture(scope="session")
 def recorded_file(recorded, write):
     return write(**recorded)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from slts.report import render, write_report
-from slts.report.markup import resource
+from slts.report.sections import resource
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, NASTY, fitted
 
@@ -166,12 +166,34 @@ def test_names_and_times_of_the_user_are_shown(open_page, recorded_file):
     page = open_page(recorded_file)
     assert re.fullmatch(r"recording 5\d\d", page.locator("#which").inner_text())
     assert ", 10.00 to 12." in page.locator("#verdict").inner_text()
-    assert "time 10.00" in page.locator("#map svg").text_content()
+    # Ticks are round numbers at their steps: 0.02 s each, in 120 bins.
+    ticks = page.locator("#map svg .tick").all_text_contents()
+    assert ticks == [f"{10 + k / 2:.1f}" for k in range(6)][: len(ticks)]
+    assert len(ticks) >= 5
     chips = page.locator("#chips button").all_inner_texts()
     assert all(re.match(r"(run|sit|walk), recording \d+: [+\N{MINUS SIGN}]", c) for c in chips)
     assert "time 10.00 to 12." in page.locator("#alignment svg").text_content()
     captions = page.locator("#gallery figcaption").all_inner_texts()
     assert all(re.search(r"\nrecording \d+$", text) for text in captions)
+
+
+def test_missing_values_interrupt_lines_and_channels_keep_their_colours(
+    open_page, with_gaps, write
+):
+    page = open_page(write(**with_gaps))
+    lines = page.locator("#alignment .lead, #gallery .lead").evaluate_all(
+        """paths => paths.map((path) =>
+          [path.style.stroke, path.getAttribute("d").split("M").length])"""
+    )
+    # Channel 1 has two runs, and is drawn in its own colour wherever it is.
+    runs = {colour: {n - 1 for of, n in lines if of == colour} for colour, _ in lines}
+    assert runs.pop("var(--channel-1)") == {2}
+    assert set(runs) <= {f"var(--channel-{k})" for k in (0, 2, 3)}
+    assert all(counts == {1} for counts in runs.values())
+    names = page.locator("#gallery .ink").evaluate_all(
+        "names => names.map((name) => [name.textContent, name.style.color])"
+    )
+    assert {(f"sensor {k}", f"var(--channel-{k})") for k in range(4)} >= set(map(tuple, names))
 
 
 @pytest.mark.parametrize(

@@ -422,3 +422,34 @@ def test_inconsistent_arguments_raise_an_error(model, three):
         collect(slts.SLTSClassifier())
     with pytest.raises(TypeError, match=r"'model' parameter.*DummyClassifier"):
         collect(DummyClassifier().fit([[0], [1]], [0, 1]))
+
+
+def test_what_is_missing_is_said_and_not_drawn(with_gaps):
+    content = collect(**with_gaps)
+    missing, batch = content["explorer"]["missing"], slts.as_series(with_gaps["X"])
+    assert missing == {"n_series": 20, "channels": [["sensor 1", 200 / batch.n_steps]]}
+    share = f"{100 * 200 / batch.n_steps:.1f}"
+    assert f"missing in 20 of 20 series (share of the values: sensor 1 {share}%)" in render(content)
+
+    def gap(rows, length):
+        lines = unpack(rows).reshape(length, 4)
+        return np.isnan(lines).any(axis=0).tolist(), np.flatnonzero(np.isnan(lines[:, 1])).tolist()
+
+    for item in [*content["explorer"]["entries"], *content["references"]["items"]]:
+        steps = list(range(10, 20))
+        assert gap(item["rows"], item["length"]) == ([False, True, False, False], steps)
+    items, shown = content["snippets"]["items"], 0
+    for sides in content["snippets"]["gallery"]:
+        for one in [*sides["for"], *sides["against"]]:
+            channels = items[one["snippet"]]["channels"]
+            for channel, row in zip(channels, one["example"]["rows"], strict=True):
+                assert np.isnan(unpack(row)).any() == (channel == 1)
+                shown += channel == 1
+    assert shown > 0
+
+
+def test_copies_are_no_evidence_about_new_series_or_new_groups(three, model):
+    for groups, population in ((None, "new series"), (np.arange(48) // 3, "series of new groups")):
+        page = " ".join(render(collect(model, three.X, three.y, groups=groups)).split())
+        lede = page[page.index('class="lede"') :]
+        assert f"the model classifies {population}." in lede[: lede.index("</span>")]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slts
-from slts.report.explorer import choose_series
+from slts.report.collect import choose_series
 from slts.report.packing import Bins, bin_path, moves, pack
 from tests.report.unpacking import path_of, unpack
 
@@ -21,6 +21,12 @@ def test_entries_and_sums_of_runs_are_off_by_one_unit_at_most(values, bits):
     unit = 1.0001 * np.abs(array).max(initial=0.0) / (126 if bits == 8 else 32766)
     assert np.abs(off).max(initial=0.0) <= 0.5001 * unit + 1e-9 * np.abs(array).sum()
     assert len(unpack(packed)) == len(values)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_missing_values_stay_missing(bits):
+    values = np.array([np.nan, 1.0, -2.0, np.nan, 2.0])
+    np.testing.assert_allclose(unpack(pack(values, bits=bits)), values, atol=0.02)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (8, 1), (20, 31)])

@@ -8,7 +8,8 @@ import numpy as np
 def unpack(packed):
     """The array given to `pack`, flat and rounded."""
     bits, scale, data = packed.split(" ")
-    return np.frombuffer(base64.b64decode(data), dtype=f"<i{int(bits) // 8}") * float(scale)
+    integers = np.frombuffer(base64.b64decode(data), dtype=f"<i{int(bits) // 8}")
+    return np.where(integers == np.iinfo(integers.dtype).min, np.nan, integers * float(scale))
 
 
 def path_of(moves):

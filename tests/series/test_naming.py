@@ -8,8 +8,9 @@ import pytest
 
 import slts
 from slts.errors import DataError
+from slts.quantities import class_name, time_texts
 from slts.series import SeriesBatch
-from slts.series.naming import class_name, names_of, plain_times, time_texts
+from slts.series.batch import names_of, plain_times
 
 
 @pytest.fixture

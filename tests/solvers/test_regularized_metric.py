@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from slts.solvers import REGULARIZERS, smoothed_newton, solve_metric_path
+from slts.solvers import REGULARIZERS, penalties, solve_metric_path
 from slts.solvers.hinge import HingeRows
 from slts.solvers.penalties import L1, PENALTIES, Nuclear, Semidefinite
 
@@ -253,14 +253,14 @@ def test_derivatives_of_the_smoothed_penalties_are_those_of_differences(penalty,
 def test_slopes_and_curvatures_of_the_smoothed_hinge_are_those_of_differences(width):
     margins, weights = np.array([-2.0, 0.5, 1.0, 1.01, 4.0]), np.array([0.1, 0.3, 0.2, 0.15, 0.25])
     rows, step = HingeRows(np.ones((5, 1)), weights), 1e-4 * width
-    slopes, curvatures = smoothed_newton._hinge_slopes(rows, margins, width)
+    slopes, curvatures = penalties._hinge_slopes(rows, margins, width)
     for k, side in enumerate(step * np.eye(5)):
-        up, down = (smoothed_newton._smooth_loss(rows, margins + s * side, width) for s in (1, -1))
+        up, down = (penalties._smooth_loss(rows, margins + s * side, width) for s in (1, -1))
         assert (down - up) / (2 * step) == pytest.approx(slopes[k], rel=1e-6, abs=1e-9)
-    up, down = (smoothed_newton._hinge_slopes(rows, margins + s * step, width)[0] for s in (1, -1))
+    up, down = (penalties._hinge_slopes(rows, margins + s * step, width)[0] for s in (1, -1))
     np.testing.assert_allclose((down - up) / (2 * step), curvatures, rtol=1e-6, atol=1e-9)
     # Without a width it is the hinge.
-    assert smoothed_newton._smooth_loss(rows, margins, 1e-12) == pytest.approx(rows.loss(margins))
+    assert penalties._smooth_loss(rows, margins, 1e-12) == pytest.approx(rows.loss(margins))
 
 
 def test_a_newton_step_solves_the_equations_of_penalty_and_rows(rng):
@@ -268,8 +268,8 @@ def test_a_newton_step_solves_the_equations_of_penalty_and_rows(rng):
     rows, penalty, width = HingeRows(Z, weights), L1(0.3, 3), 0.5
     coef = rng.normal(size=9)
     smooth = penalty.smooth(coef, width)
-    slopes, curvatures = smoothed_newton._hinge_slopes(rows, rows.margins(coef), width)
-    step = smoothed_newton._newton(rows, smooth, slopes, curvatures)
+    slopes, curvatures = penalties._hinge_slopes(rows, rows.margins(coef), width)
+    step = penalties._newton(rows, smooth, slopes, curvatures)
     slope = smooth.gradient - slopes @ Z
     known = -np.linalg.solve(np.diag(smooth.curvature) + (Z.T * curvatures) @ Z, slope)
     np.testing.assert_allclose(step.coef, known, rtol=1e-9)

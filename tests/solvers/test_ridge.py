@@ -5,8 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from slts.execution import use_fit_threads
-from slts.solvers.arrays import gram, matmul
-from slts.solvers.ridge import NormalEquations, Span
+from slts.solvers.ridge import NormalEquations, Span, gram, matmul
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from slts.solvers import vertex
+from slts.solvers import separator
 from slts.solvers._solvers import L1BallSystem
 from slts.solvers.hinge import HingeRows
-from slts.solvers.vertex import (
+from slts.solvers.separator import (
     ActiveSet,
     Sides,
     read_sides,
@@ -146,7 +146,7 @@ def test_the_smallest_separator_is_that_of_all_rows(rng):
     rows = HingeRows.build(X, np.sign(X @ truth), None, "X")
     start = 30.0 * truth * [1.0, 0.8, 1.2, 1.0, 0.9, 1.1]
     expected = smallest_norm(rows.signed)
-    for coef in (smallest_separator(rows, start), vertex._smallest_program(rows)):
+    for coef in (smallest_separator(rows, start), separator._smallest_program(rows)):
         assert np.abs(coef).sum() == pytest.approx(expected, rel=1e-9)
         margins = rows.margins(coef)
         assert margins.min() >= 1.0 - 1e-9
@@ -158,7 +158,7 @@ def test_the_smallest_separator_is_that_of_all_rows(rng):
 
 @pytest.mark.parametrize("gamma", [0.5, 0.02])
 def test_usual_problems_need_no_simplex_method(gamma, monkeypatch):
-    monkeypatch.setattr(vertex, "linprog", None)
+    monkeypatch.setattr(separator, "linprog", None)
     for seed in range(6):
         rng = np.random.default_rng(seed)
         rows, size = hinge_rows(rng, 80, 6), 10.0 ** rng.uniform(-3, 3)

@@ -5,9 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from slts.solvers.hinge import ROUGH_TOL, HingeRows, SquaredNorm, minimise_over_working_sets
-from slts.solvers.metric import interior_minimiser
-from slts.solvers.vertex import L1Ball, minimise_to_vertex
+from slts.solvers.hinge import (
+    ROUGH_TOL,
+    HingeRows,
+    SquaredNorm,
+    interior_minimiser,
+    minimise_over_working_sets,
+)
+from slts.solvers.separator import L1Ball, minimise_to_vertex
 from tests.data import solve_metric, solve_separator
 from tests.solvers.problems import KINDS, linear_program, problem
 

@@ -150,8 +150,9 @@ def test_the_document_says_what_the_tables_show_and_what_is_missing(text, tables
 
 
 def test_the_document_has_no_other_signs_pictures_and_remarks(tables):
-    text = to_markdown(build(tables, RUN, ["figure2"]), pictures=False)
-    assert "figure2.png" not in text
+    text = to_markdown(build(tables, RUN, ["figure2"]), pictures="svg")
+    assert "(figure2.svg)" in text
+    assert "figure1" not in text
     assert "-0.0" not in text
     assert "+0.0 " not in text
     remark = remark_on("table2", "bbs", "auslan")

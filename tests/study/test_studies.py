@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import pytest
@@ -73,9 +74,10 @@ def test_everything_is_written(name, finished):
     assert {f"{f}.{suffix}" for f in FIGURES[name] for suffix in ("png", "svg")} <= names
     assert {"report.md", "tables.json", "run.json", "scores.csv"} <= names
     assert not [one for one in names if one.endswith(".part")]
-    # Figures stand beside the document of the comparison only.
-    beside = {path.name for path in (out / "docs").iterdir()}
-    assert beside == {"document.md"} | ({"accuracy-ranks.png"} if name == "accuracy" else set())
+    beside = {path.name for path in (out / "docs").iterdir()} - {"document.md"}
+    assert beside == {f"{f}.{'png' if name == 'accuracy' else 'svg'}" for f in FIGURES[name]}
+    document = (out / "docs" / "document.md").read_text()
+    assert set(re.findall(r"^!\[.+\]\((.+)\)$", document, re.MULTILINE)) == beside
     tables = {key: table for key, table in found.tables.items() if key != "costs"}
     assert json.loads((out / "tables.json").read_text()) == json.loads(json.dumps(tables))
     header, *lines = (out / "scores.csv").read_text().splitlines()

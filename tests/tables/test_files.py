@@ -134,6 +134,15 @@ def test_bad_labels_of_a_folder(text, message, tmp_path):
     assert len(read_series(folder, labels=False)) == 3
 
 
+def test_a_pattern_leaves_out_labels_of_files_that_do_not_exist(tmp_path):
+    folder = write_folder(tmp_path / "f", *make_data(3))
+    (folder / "r001.csv").unlink()
+    with pytest.raises(DataError, match=r"'r001.csv', which is not in the folder") as caught:
+        read_series(folder)
+    pattern = str(caught.value).split("pattern: ")[1]
+    assert read_series(eval(pattern)).ids.tolist() == ["r000.csv", "r002.csv"]
+
+
 def test_a_folder_without_labels_and_a_bad_line(tmp_path):
     folder = write_folder(tmp_path / "f", *make_data(3), with_labels=False)
     assert read_series(folder).labels is None

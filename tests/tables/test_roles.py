@@ -1,5 +1,7 @@
 """Roles of columns: named, or by a short list of names; everything else is a question."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,13 +13,14 @@ import pyarrow as pa
 import slts
 from slts import DataError
 from slts.tables import ExpectedColumns, read_series, scan_series
-from slts.tables.columns import Named, RequestedColumns, Rows
 from slts.tables.roles import (
     ID_NAMES,
     LABEL_NAMES,
     TIME_NAMES,
+    RequestedColumns,
     resolve_columns,
 )
+from slts.tables.rows import Named, Rows
 
 IDS, STEPS = np.repeat(np.arange(5), 6), np.tile(np.arange(6), 5)
 
@@ -105,7 +108,7 @@ def test_the_answers_of_questions_help():
     table = long(age=30 + IDS, clock=0.1 * STEPS, note=["u"] * 30)
     assert roles(table, channels=["x", "age", "clock"]).channels == ("x", "age", "clock")
     assert roles(table, channels=["x"]).ignored == ("age", "clock", "note")
-    assert roles(long(id=np.arange(30)), channels=["x"], time="t").long
+    assert roles(long(id=np.arange(30)), channels=["x"], time="t").form == "long"
 
 
 def test_a_few_steps_do_not_show_that_a_channel_rises():
@@ -147,7 +150,7 @@ def test_two_columns_of_one_name():
 def test_one_series_per_row():
     for table in (wide(), wide(id=list("abcdef")), wide(label=list("ababab"))):
         columns = roles(table)
-        assert columns.wide
+        assert columns.form == "wide"
         assert columns.channels == tuple(f"s{k}" for k in range(10))
     months = {
         name: noise(k, 6)
@@ -155,7 +158,7 @@ def test_one_series_per_row():
     }
     with pytest.raises(DataError, match=r"name its steps: channels='jan..jul' \(--channels jan.."):
         roles(months)
-    assert roles(months, channels="jan..jul").wide
+    assert roles(months, channels="jan..jul").form == "wide"
     with pytest.raises(DataError, match=r"name its steps: channels='jan..jul'"):
         roles({"id": list("abcdef")} | months)
     with pytest.raises(DataError, match="no column is named as the identifier"):
@@ -166,7 +169,7 @@ def test_one_series_per_row():
 
 def test_repeated_identifiers_are_series_of_several_rows():
     table = wide(id=list("aabbcc"))
-    assert roles(table).long
+    assert roles(table).form == "long"
     frame = pa.table({"id": ["a", "b", "a"], "x": [[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]]})
     with pytest.raises(DataError, match="series 'a' is repeated"):
         scan_series(frame).read()
@@ -188,6 +191,32 @@ def test_a_melted_frame_gets_the_line_that_pivots_it(tmp_path):
     numbered = melted.assign(variable=melted["variable"].map({"x": 1, "y": 2, "z": 3}))
     with pytest.raises(DataError, match=r"occurs twice in series.*as after melt"):
         scan_series(numbered)
+
+
+def test_a_melted_frame_of_other_names_gets_the_line_at_once():
+    frame = pd.DataFrame({"id": IDS, "t": STEPS, "x": noise(1), "y": noise(2)})
+    own = frame.rename(columns={"id": "who", "t": "when"})
+    melted = own.melt(id_vars=["who", "when"], var_name="sensor", value_name="reading")
+    for requested in ({}, {"id": "who"}):
+        with pytest.raises(DataError, match=r"'sensor' names channels, as after melt") as caught:
+            scan_series(melted, **requested)
+        line = str(caught.value).split("in pandas: ")[1].split(". The columns")[0]
+        assert eval(line, {"table": melted}).equals(own.rename_axis(columns="sensor"))
+    with pytest.raises(DataError) as caught:
+        scan_series(own.assign(gait=["u", "v"] * 15)[["who", "when", "gait", "x"]])
+    assert "melt" not in str(caught.value)
+
+
+def test_a_time_of_day_gets_the_line_that_adds_a_date(tmp_path):
+    frame = pd.DataFrame(long()).assign(t=[f"12:00:0{step}" for step in STEPS])
+    frame.to_csv(tmp_path / "text.csv", index=False)
+    times = frame.assign(t=[dt.time.fromisoformat(text) for text in frame["t"]])
+    for source in (tmp_path / "text.csv", frame, times):
+        with pytest.raises(DataError, match=r"'t'.*time of day needs a date") as caught:
+            scan_series(source)
+    line = str(caught.value).split("in pandas: ")[1].split(". To leave")[0]
+    exec(line, {"table": times})
+    assert scan_series(times).read().series.times[1] == np.datetime64("2024-01-31T12:00:01")
 
 
 # -- What a model says

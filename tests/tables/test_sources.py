@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 import slts
 from slts import DataError, SeriesBatch
-from slts.series.dataset import join
-from slts.series.source import SeriesSource
+from slts.series.dataset import SeriesScan, join
 from slts.tables import iter_series, read_series, scan_series
 from tests.tables.forms import (
     FORMS,
@@ -38,7 +37,7 @@ def test_every_form_gives_the_same_series(form, tmp_path):
     batch, labels, ids = make_data()
     path = write_form(form, tmp_path, batch, labels, ids)
     scan = scan_series(path)
-    assert isinstance(scan, SeriesSource)
+    assert isinstance(scan, SeriesScan)
     whole = scan.read()
     assert np.array_equal(whole.series.values, batch.values)
     assert np.array_equal(whole.series.offsets, batch.offsets)
@@ -89,7 +88,7 @@ def test_rows_of_a_small_table_may_have_any_order(form, tmp_path, monkeypatch):
     steps = np.concatenate([np.arange(length) for length in batch.lengths])
     path = write_form(form, tmp_path, *data, order=np.argsort(steps, kind="stable"))
     assert_holds(read_parts(scan_series(path)), data)
-    monkeypatch.setattr("slts.tables.scan.SMALL_BYTES", 10)
+    monkeypatch.setattr("slts.tables.assembly.SMALL_BYTES", 10)
     with pytest.raises(DataError, match=r"All rows of a series must be contiguous.*'recording'"):
         scan_series(path).read()
 
@@ -256,7 +255,7 @@ def large(form, path, lengths, n_channels):
 @pytest.mark.parametrize("form", ["long", "lists"])
 @pytest.mark.parametrize("lengths", [[40] * 60, [30] * 20 + [4000] + [30] * 20])
 def test_a_batch_ends_at_a_number_of_bytes(form, lengths, tmp_path, monkeypatch, tables_in_parts):
-    monkeypatch.setattr("slts.tables.scan.BATCH_BYTES", 1 << 15)
+    monkeypatch.setattr("slts.tables.assembly.BATCH_BYTES", 1 << 15)
     path = tmp_path / "data.parquet"
     data = large(form, path, lengths, 4)
     batches = list(iter_series(path))

@@ -7,8 +7,7 @@ import numpy as np
 import slts
 from slts.alignment import AlignmentSettings
 from slts.execution import silent
-from slts.training.options import LandmarkOptions, LocalOptions
-from slts.training.training_set import TrainingSet
+from slts.training.training_set import LandmarkOptions, LocalOptions, TrainingSet
 
 COMMON = {
     "n_landmarks": None, "class_weight": None, "device": "cpu",

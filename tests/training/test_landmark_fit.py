@@ -112,15 +112,17 @@ def test_decisions_are_similarities_times_weights(learns_metric, n_classes):
     options = landmark_options(learns_metric=learns_metric, n_landmarks=8)
     fit = fit_landmarks(data, options)
     n_problems = 1 if n_classes == 2 else n_classes
-    assert len(fit.metrics) == (n_problems if learns_metric else 0)
+    metrics = fit.model.coefs[0][:, 0, 0]
+    stages = ["metric", "separator"] if learns_metric else ["separator"]
+    assert [report.stage for report in fit.reports] == n_problems * stages
     landmarks = [data.series[data.positions[i]] for i in fit.landmark_indices]
     assert fit.model.aligned[0].landmarks == slts.as_series(landmarks)
     decisions = fit.model.decide(data.series, options.resources)
     expected = np.stack(
         [
-            slts.similarity(data.series, landmarks, metric=m.metric if learns_metric else None)
-            @ separator.coef
-            for m, separator in zip(fit.metrics or fit.separators, fit.separators, strict=True)
+            slts.similarity(data.series, landmarks, metric=metric if learns_metric else None)
+            @ weights
+            for metric, weights in zip(metrics, fit.model.aligned[0].weights, strict=True)
         ],
         axis=1,
     )

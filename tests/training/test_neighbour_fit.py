@@ -7,7 +7,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.execution import silent
 from slts.features.feature_map import Resources
 from slts.series import as_series, normalize_rows
-from slts.series.rows import transform_rows
+from slts.series.values import transform_rows
 from slts.solvers.logdet import Ranking
 from slts.training.neighbour_fit import LogDetOptions, learn_logdet_metric
 

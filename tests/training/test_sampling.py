@@ -11,7 +11,7 @@ import slts
 from slts import DataError
 from slts.execution import ThreadRunner
 from slts.series.dataset import Dataset
-from slts.series.source import series_digests, series_keys
+from slts.series.keys import series_digests, series_keys
 from slts.training.scans import sample_scan
 from slts.training.training_set import PER_CLASS
 from tests.data import NAMES, ScanOfRows, scan_of, shuffled, waves, with_copies

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.series.source import series_digests, series_keys
+from slts.series.keys import series_digests, series_keys
 from tests.data import waves, with_copies
 from tests.training.options import training_set
 

@@ -2,16 +2,23 @@
 
 native/       the recurrence and its reductions in C++, one source for all instruction sets
 cuda/         the same on an NVIDIA GPU
-settings.py   objective, band, normalisation and precision, validated once; layouts of landmarks
+settings.py   objective, band, normalisation, precision; layouts of landmarks; the device
 cpu.py        the native extension; blocks of (series, landmarks) mapped over it
 aligner.py    `Aligner`: similarities, products, sums, projections and paths of a set of landmarks
-pairwise.py   the public functions `align`, `similarity`, `aligned_products`
+pairwise.py   the public functions `align`, `similarity`, `distance`, `aligned_products`
 """
 
 from slts.alignment.aligner import Aligner, Alignment
-from slts.alignment.cuda.device import DEVICES, array_module, check_device, require_device
-from slts.alignment.pairwise import align, aligned_products, similarity
-from slts.alignment.settings import AlignmentSettings, Band, Itakura
+from slts.alignment.pairwise import align, aligned_products, distance, similarity
+from slts.alignment.settings import (
+    DEVICES,
+    AlignmentSettings,
+    Band,
+    Itakura,
+    array_module,
+    check_device,
+    require_device,
+)
 
 __all__ = [
     "DEVICES",
@@ -24,6 +31,7 @@ __all__ = [
     "aligned_products",
     "array_module",
     "check_device",
+    "distance",
     "require_device",
     "similarity",
 ]

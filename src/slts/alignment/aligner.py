@@ -10,7 +10,6 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.cpu import CpuBackend, native, require_moves
 from slts.alignment.cuda.backend import CudaBackend
-from slts.alignment.cuda.device import runs_on_cuda
 from slts.alignment.settings import (
     FAR_SPREADS,
     AlignmentSettings,
@@ -19,6 +18,7 @@ from slts.alignment.settings import (
     band_limits,
     largest_norm,
     moved,
+    runs_on_cuda,
 )
 from slts.execution import Progress, silent
 from slts.series import SeriesBatch

@@ -16,7 +16,7 @@ from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
-from slts.series.missing import leave_out_missing, observed_steps
+from slts.series.values import leave_out_missing, observed_steps
 
 
 def align(
@@ -137,6 +137,58 @@ def similarity(
         return aligner.projected(x, matrix[np.newaxis], progress=progress)[:, :, 0]
 
 
+def distance(
+    X: Any,
+    Y: Any = None,
+    *,
+    squared: bool = False,
+    band: Band = None,
+    normalize: bool = False,
+    dtype: str = "float64",
+    device: str = "cpu",
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> npt.NDArray[np.floating[Any]]:
+    """DTW distance of every series of X from every series of Y: larger means less similar.
+
+    The square root of the smallest sum of |a_i - b_j|^2 along a path.
+
+    Parameters
+    ----------
+    X, Y
+        Anything that `as_series` accepts. Y=None means X.
+    squared
+        Return the sums themselves, without the square root.
+    band
+        None, a Sakoe-Chiba radius in steps, or `Itakura`.
+    normalize
+        Scale every step to unit length (L2 norm) first. The default compares the values.
+    dtype, device, n_jobs, verbose
+        See `similarity`.
+
+    Returns
+    -------
+    ndarray
+        Shape (len(X), len(Y)).
+
+    Examples
+    --------
+    >>> import numpy as np, slts
+    >>> wave = np.sin(np.arange(8))
+    >>> slts.distance([wave], [wave, 2 * wave, 3 * wave]).argsort().tolist()
+    [[0, 1, 2]]
+    """
+    settings = AlignmentSettings("distance", band, normalize, dtype)
+    x, y = _two_batches(X, Y, settings)
+    with progress_bar("Aligning", show=verbose) as progress:
+        sums = Aligner(y, settings, device, n_jobs).distances(x, progress=progress)
+    # Differences of rounded products: sums of nearly equal series can be slightly negative.
+    np.maximum(sums, 0.0, out=sums)
+    if Y is None:
+        np.fill_diagonal(sums, 0.0)
+    return sums if squared else np.sqrt(sums, out=sums)
+
+
 def aligned_products(
     X: Any,
     Y: Any = None,
@@ -222,6 +274,12 @@ def _naming(what: str) -> Iterator[None]:
 def _require_same_channels(x: SeriesBatch, one: str, y: SeriesBatch, other: str) -> None:
     if x.n_channels == y.n_channels:
         return
+    for batch, name, channels in ((x, one, y.n_channels), (y, other, x.n_channels)):
+        if batch.n_channels == 1 and len(batch) == channels:
+            raise DataError(
+                f"'{name}' is read as {len(batch)} series of one channel, but the other series "
+                f"have {count(channels, 'channel')}. If '{name}' is one series x, pass [x]."
+            )
     lengths = set(x.lengths.tolist()), set(y.lengths.tolist())
     time_first = lengths[0] == {y.n_channels} or lengths[1] == {x.n_channels}
     time_first = time_first or (lengths[0] == lengths[1] and len(lengths[0]) == 1)

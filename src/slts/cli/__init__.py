@@ -4,13 +4,10 @@ application.py  the table of commands; errors become messages and exit codes
 demo.py         ``slts demo``: Japanese Vowels, compared with the paper
 fit.py          ``slts fit``: train a classifier and save it
 predict.py      ``slts predict``: write labels and probabilities of any number of series
-evaluate.py     ``slts evaluate``: measure a model on labelled series
-certify.py      ``slts certify``: bound the error of a model
+evaluate.py     ``slts evaluate``: measure a model on labelled series; ``slts certify``
 explain.py      ``slts explain``: explain the prediction for one series
 report.py       ``slts report``: an HTML page about a model
-options.py      options that several commands have
-data.py         models and series that a command reads, files that it writes
-accuracy.py     accuracy with its interval and its certificate, as numbers and as text
+options.py      options that several commands have; the models, series and files that they name
 terminal.py     results on standard output, messages on standard error
 
 A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.

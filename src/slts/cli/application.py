@@ -21,7 +21,7 @@ COMMANDS = {
     "predict": ("predict:predict", "Predict a label and class probabilities for every series."),
     "evaluate": ("evaluate:evaluate", "Measure accuracy, log-loss and scores of every class."),
     "explain": ("explain:explain_prediction", "Show what contributes to a decision value."),
-    "certify": ("certify:certify_model", "Compute an upper bound on the error on new series."),
+    "certify": ("evaluate:certify_model", "Compute an upper bound on the error on new series."),
     "report": ("report:report", "Write a self-contained HTML page about a model."),
 }
 # Errors whose message tells the user what to do; a missing GPU is a RuntimeError.

@@ -11,7 +11,7 @@ from typer import Option
 
 from slts import datasets, estimators
 from slts.cli import options
-from slts.cli.accuracy import accuracy, describe_accuracy
+from slts.cli.evaluate import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json, show_table
 from slts.estimators.linear import LinearClassifier
 from slts.persistence import save

@@ -13,13 +13,12 @@ from typer import Option
 from slts._typing import FloatArray
 from slts.atomic_files import atomic_file
 from slts.cli import options
-from slts.cli.data import check_output, load_model, read_batches
+from slts.cli.options import check_output, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.extras import import_extra
 from slts.features.explanation import Explanation, explain
-from slts.quantities import count
+from slts.quantities import count, time_texts
 from slts.series import SeriesBatch
-from slts.series.naming import time_texts
 
 _SERIES = "Identifier of the series; its position from 0 if series have no identifiers."
 Series = Annotated[

@@ -16,14 +16,14 @@ from typer import Option
 
 from slts import estimators
 from slts.cli import options
-from slts.cli.accuracy import accuracy, describe_accuracy, measure, validation_accuracy
-from slts.cli.data import Expected, check_output, in_memory, open_scan, read_data
+from slts.cli.evaluate import accuracy, describe_accuracy, measure, validation_accuracy
+from slts.cli.options import Expected, check_output, in_memory, open_scan, read_data
 from slts.cli.terminal import CommandError, show_json
 from slts.estimators.parameters import check_parameters
 from slts.execution import duration
 from slts.persistence import save
 from slts.quantities import count, list_first
-from slts.series.source import series_digests, series_keys
+from slts.series.keys import series_digests, series_keys
 from slts.tables import Dataset, ExpectedColumns, SeriesScan
 
 CLASSIFIERS = {

@@ -15,7 +15,7 @@ from typer import Option
 
 from slts.atomic_files import atomic_file
 from slts.cli import options
-from slts.cli.data import check_output, load_model, read_batches
+from slts.cli.options import check_output, load_model, read_batches
 from slts.cli.terminal import plain, show_json
 from slts.execution import progress_bar
 from slts.extras import import_extra

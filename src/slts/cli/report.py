@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from slts.cli import options
-from slts.cli.data import Expected, check_output, load_model, read_data
+from slts.cli.options import Expected, check_output, load_model, read_data
 from slts.cli.terminal import show_json
 from slts.report import write_report
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
@@ -29,22 +27,20 @@ from slts.estimators.prediction import (
     finite_decisions,
 )
 from slts.estimators.training_data import (
-    check_nothing_beside_scan,
     from_arrays,
     from_scan,
     labels_as_given,
     unknown_labels,
 )
-from slts.execution import Bar, memory_limit, progress_bar, use_fit_threads
+from slts.execution import Bar, progress_bar, use_fit_threads
 from slts.features.explanation import decision_position
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
-from slts.features.neighbours import Neighbours
-from slts.features.origins import Origins
+from slts.features.models import LinearModel, Neighbours, Origins
+from slts.quantities import class_name
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.naming import class_name
-from slts.series.source import Digests, SeriesSource
+from slts.series.dataset import SeriesScan
+from slts.series.keys import Digests
 from slts.solvers.calibration import (
     HeldOutDecisions,
     HeldOutScores,
@@ -52,8 +48,36 @@ from slts.solvers.calibration import (
     fit_scale,
     probabilities,
 )
-from slts.training.options import FitOptions
-from slts.training.training_set import TrainingSet
+from slts.training.training_set import FitOptions, TrainingSet
+
+# scikit-learn has no types: with its classes as bases, type checkers would accept any name.
+if TYPE_CHECKING:
+    Method = TypeVar("Method", bound=Callable[..., Any])
+    available_if: Callable[[Callable[[Any], bool]], Callable[[Method], Method]]
+
+    class ClassifierMixin:
+        """Types for the mixin of classifiers: `SeriesClassifier` defines what users call."""
+
+    class TransformerMixin:
+        """Types for the mixin of transformers."""
+
+        fit_transform: Callable[..., FloatArray]
+        set_output: Callable[..., Self]
+
+    class BaseEstimator:
+        """Types for the base of estimators."""
+
+        get_params: Callable[..., dict[str, Any]]
+        set_params: Callable[..., Self]
+        set_fit_request: Callable[..., Self]
+        set_score_request: Callable[..., Self]
+        get_metadata_routing: Callable[[], Any]
+        __sklearn_tags__: Callable[[], Any]
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import TransformerMixin as TransformerMixin
+    from sklearn.utils.metaestimators import available_if
 
 Options = TypeVar("Options", bound=FitOptions)
 
@@ -67,7 +91,7 @@ class Outputs(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -160,7 +184,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, features).
         """
-        return np.asarray(self.transform(X))
+        return np.asarray(cast(Any, self).transform(X))
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
@@ -267,7 +291,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chances = None if scale is None else probabilities(decisions, scale)
         return Outputs(self._labels(decisions), decisions, chances)
 
-    @available_if(lambda self: self._calibrates)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._calibrates)
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, calibrated on decision values of held-out training series.
 
@@ -306,7 +330,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Share of the series that are labelled correctly.
         """
         check_is_fitted(self)
-        if y is None and not isinstance(X, SeriesSource):
+        if y is None and not isinstance(X, SeriesScan):
             raise DataError("y is None: score needs the label of every series.")
         if y is None:
             (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
@@ -374,12 +398,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _options(self, kind: type[Options], **derived: Any) -> Options:
         """Return the parameters as `training` takes them: derived ones, others as they are."""
-        derived |= {"owner": type(self).__name__, "seed": self._seed(), "bar": self._progress}
+        derived |= {"owner": type(self).__name__, "bar": self._progress}
         names = {field.name for field in fields(kind)} - set(derived)
         return kind(**derived, **{name: getattr(self, name) for name in names})
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _labels(self, decisions: FloatArray) -> npt.NDArray[Any]:
         chosen = decisions > 0.0 if decisions.ndim == 1 else decisions.argmax(axis=1)
@@ -390,14 +411,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return partial(progress_bar, show=bool(self.verbose))
 
     @contextmanager
-    def _fitting(self) -> Iterator[None]:
-        """Check the parameters, and restore the former fit if the new one fails."""
+    def _fitting(self) -> Iterator[int]:
+        """Check the parameters and yield the seed; restore the former fit if the new one fails."""
         check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
         require_device(self.device, type(self).__name__)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
             with use_fit_threads(self.n_jobs):
-                yield
+                yield seed
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -410,23 +432,22 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         *,
+        seed: int,
         keeps_all: bool = False,
     ) -> TrainingSet:
         """Check the training data and return them; remember what they look like."""
-        owner, seed = type(self).__name__, self._seed()
-        if isinstance(X, SeriesSource):
-            check_nothing_beside_scan(owner, y, sample_weight, groups)
-            limit = None if keeps_all else memory_limit(getattr(self, "memory_limit", None), owner)
+        owner = type(self).__name__
+        if isinstance(X, SeriesScan):
             data = from_scan(
-                X, owner=owner, memory_limit=limit, seed=seed, n_jobs=self.n_jobs,
-                bar=self._progress,
+                X, y, sample_weight, groups, owner=owner, seed=seed, keeps_all=keeps_all,
+                limit=getattr(self, "memory_limit", None), n_jobs=self.n_jobs, bar=self._progress,
             )  # fmt: skip
         else:
             data = from_arrays(X, y, sample_weight, groups, owner=owner, seed=seed)
         data.check()
         self.every_ = self.label_column_ = self.time_column_ = self.id_columns_ = None
         self.n_columns_in_ = None
-        if not isinstance(X, SeriesSource):
+        if not isinstance(X, SeriesScan):
             self.n_columns_in_ = columns_of_table(X)
         elif X.columns is not None:
             columns = X.columns

@@ -8,22 +8,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
+from slts.estimators.base import TransformerMixin
 from slts.estimators.linear import LinearClassifier
 from slts.estimators.prediction import apply
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.solvers.ridge import PENALTIES, RidgeReport
 from slts.training.local_fit import fit_local
-from slts.training.options import LocalOptions
+from slts.training.training_set import LocalOptions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[misc]
+class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     """Local similarity learning: accurate on most data without any settings.
 
     Every series is aligned with a few landmarks of each class, in two representations: standardised
@@ -151,13 +151,11 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
         Self
             The fitted classifier.
         """
-        with self._fitting():
-            options = self._checked_options()
-            fit = fit_local(self._read(X, y, sample_weight, groups), options)
-            self.model_, self.landmark_indices_ = fit.model, fit.landmark_indices
-            self.bank_names_, self.origins_ = fit.bank_names, fit.origins
-            self._calibrate_on(fit.held_out, fit.validation)
-            self.reports_ = (fit.report,)
+        with self._fitting() as seed:
+            options = self._checked_options(seed)
+            fit = fit_local(self._read(X, y, sample_weight, groups, seed=seed), options)
+            self._keep(fit)
+            self.bank_names_, self.reports_ = fit.bank_names, (fit.report,)
         return self
 
     @property
@@ -230,11 +228,12 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):  # type: ignore[m
         name = self.series_name(int(self.snippets_.series[snippet]), with_class=False)
         return self.snippets_.describe(snippet, channel_names or self.channel_names_in_, name)
 
-    def _checked_options(self) -> LocalOptions:
+    def _checked_options(self, seed: int) -> LocalOptions:
         """Return the parameters as `fit_local` takes them."""
         representations = self.representations
         return self._options(
             LocalOptions,
+            seed=seed,
             n_snippets=int(self.n_snippets),
             n_components=int(self.n_components),
             metric_rank=int(self.metric_rank),

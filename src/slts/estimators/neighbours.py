@@ -11,11 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.base import SeriesClassifier
-from slts.features.neighbours import Neighbours
-from slts.features.origins import Origins
+from slts.estimators.parameters import at_least
+from slts.features.models import Neighbours, Origins
 from slts.series import SeriesBatch
 from slts.solvers.logdet import LogDetSolution
-from slts.training.neighbour_fit import LogDetOptions, learn_logdet_metric, left_out_decisions
+from slts.training.neighbour_fit import (
+    LogDetOptions,
+    learn_logdet_metric,
+    left_out_decisions,
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -64,9 +68,37 @@ class NearestNeighbor(SeriesClassifier):
         check_is_fitted(self)
         return self.model_.nearness(self.check_series(X), self._resources)
 
-    def _keep(self, X: Any, y: Any, settings: AlignmentSettings) -> None:
+    def kneighbors(self, X: Any, n_neighbors: int = 5) -> tuple[FloatArray, IntArray]:
+        """Nearest distinct training series of each series, nearest first.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` accepts.
+        n_neighbors
+            Number of neighbours; all training series if there are fewer.
+
+        Returns
+        -------
+        nearness : ndarray of shape (series, neighbours)
+            The similarity K_I of `OneNNClassifier`, where larger is nearer, or the distance of
+            `LDMLTClassifier`, a sum of (a - b)'M(a - b).
+        indices : ndarray of shape (series, neighbours)
+            Positions among the training series: ``y[indices]`` are their labels.
+        """
+        if not at_least(1).accepts(n_neighbors):
+            raise ValueError(
+                f"The 'n_neighbors' parameter of kneighbors must be {at_least(1).text}. Got "
+                f"{n_neighbors!r} instead."
+            )
+        nearness = self.features(X)
+        order = np.argsort(-nearness, axis=1, kind="stable")[:, :n_neighbors]
+        nearest = np.take_along_axis(nearness, order, axis=1)
+        return nearest if self.model_.metric is None else -nearest, self.training_indices_[order]
+
+    def _keep_series(self, X: Any, y: Any, settings: AlignmentSettings, seed: int) -> None:
         """Keep the training series."""
-        data = self._read(X, y, keeps_all=True)
+        data = self._read(X, y, seed=seed, keeps_all=True)
         self.model_ = Neighbours.fit(
             data.named_series, data.codes, settings, scale=self.scale, homogeneous=self.homogeneous
         )
@@ -157,8 +189,10 @@ class OneNNClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        with self._fitting():
-            self._keep(X, y, AlignmentSettings(self.objective, self.band, self.normalize))
+        with self._fitting() as seed:
+            self._keep_series(
+                X, y, AlignmentSettings(self.objective, self.band, self.normalize), seed
+            )
             self._calibrate()
         return self
 
@@ -238,15 +272,15 @@ class LDMLTClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        with self._fitting():
-            self._keep(X, y, AlignmentSettings("distance", None, self.normalize))
+        with self._fitting() as seed:
+            self._keep_series(X, y, AlignmentSettings("distance", None, self.normalize), seed)
             with self._progress("Learning the metric") as progress:
                 options = LogDetOptions(
                     n_cycles=self.n_cycles,
                     triplets_per_series=self.triplets_per_series,
                     margin=self.margin,
                     ranking_limit=self.ranking_limit,
-                    seed=self._seed(),
+                    seed=seed,
                     resources=self._resources,
                 )
                 self.report_ = learn_logdet_metric(

@@ -14,12 +14,11 @@ from slts.execution import map_threads, one_blas_thread, progress_bar
 from slts.features.feature_map import Resources
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch, as_series
-from slts.series.source import Digests, Part, SeriesSource
+from slts.series.dataset import Part, SeriesScan
+from slts.series.keys import Digests, digests_of_ids, join_digests
 from slts.training.scans import (
     RepeatedIdentifiers,
     check_scan,
-    digests_of_ids,
-    join_digests,
     no_series,
     pieces,
     require_labels,
@@ -34,7 +33,7 @@ _SERIES = 64
 
 def apply(model: Any, method: Method, X: Any) -> AnyArray:
     """Apply a method of a fitted model to series that it checks, or to a scan part by part."""
-    if not isinstance(X, SeriesBatch) and isinstance(X, SeriesSource):
+    if not isinstance(X, SeriesBatch) and isinstance(X, SeriesScan):
         results = [result for (result,) in _over_parts(model, X, (method,), labels=False)]
         if not results:
             raise no_series(X)
@@ -165,7 +164,7 @@ def columns_of_table(X: Any) -> int | None:
 
 
 def apply_with_labels(
-    model: Any, source: SeriesSource, *methods: Method
+    model: Any, source: SeriesScan, *methods: Method
 ) -> tuple[list[AnyArray], AnyArray, AnyArray | None]:
     """Return the results of some methods, labels and groups of all series, from one pass."""
     require_labels(source)
@@ -178,7 +177,7 @@ def apply_with_labels(
 
 
 def _over_parts(
-    model: Any, source: SeriesSource, methods: tuple[Method, ...], *, labels: bool
+    model: Any, source: SeriesScan, methods: tuple[Method, ...], *, labels: bool
 ) -> Iterator[list[AnyArray]]:
     """Yield results, and labels and groups if they are wanted, of every part that has series."""
     check_scan(source, model.channel_names_in_, model.every_)

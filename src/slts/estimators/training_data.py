@@ -11,13 +11,12 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
-from slts.execution import Bar, usable_memory
+from slts.execution import Bar, memory_limit, usable_memory
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
+from slts.series.batch import names_of
 from slts.series.convert import check_one_per_series
-from slts.series.dataset import Dataset, first_missing
-from slts.series.naming import names_of
-from slts.series.source import SeriesSource
+from slts.series.dataset import Dataset, SeriesScan, first_missing
 from slts.training.scans import sample_scan, scan_runner
 from slts.training.training_set import TrainingSet
 
@@ -41,21 +40,27 @@ def from_arrays(
 
 
 def from_scan(
-    scan: SeriesSource,
+    scan: SeriesScan,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
     *,
     owner: str,
-    memory_limit: float | None,
+    limit: Any,
+    keeps_all: bool,
     seed: int,
     n_jobs: int | None,
     bar: Bar,
 ) -> TrainingSet:
     """Return the series of a scan if they fit in their share of the memory, else a sample.
 
-    Without a limit, all series are read.
+    A classifier that `keeps_all` series has no limit. Labels, weights and groups beside the scan
+    are errors.
     """
-    n_bytes = np.inf if memory_limit is None else _SAMPLE_SHARE * memory_limit
-    if memory_limit is None and _COPIES_IN_MEMORY * (scan.n_bytes or 0) > usable_memory():
-        size = _COPIES_IN_MEMORY * (scan.n_bytes or 0)
+    _check_nothing_beside(owner, y, sample_weight, groups)
+    n_bytes = np.inf if keeps_all else _SAMPLE_SHARE * memory_limit(limit, owner)
+    size = _COPIES_IN_MEMORY * (scan.n_bytes or 0)
+    if keeps_all and size > usable_memory():
         raise DataError(
             f"{owner} needs all training series in memory: about {format_bytes(size)} for "
             f"{scan.name}, but the process may use {format_bytes(usable_memory())}. Use "
@@ -65,7 +70,7 @@ def from_scan(
         return sample_scan(scan, scan_runner(n_jobs), n_bytes=n_bytes, seed=seed, progress=progress)
 
 
-def check_nothing_beside_scan(owner: str, y: Any, sample_weight: Any, groups: Any) -> None:
+def _check_nothing_beside(owner: str, y: Any, sample_weight: Any, groups: Any) -> None:
     """Raise an error for labels, weights or groups beside a scan, which has its own."""
     if y is not None:
         raise DataError(

@@ -17,7 +17,7 @@ from slts.alignment import Aligner, Alignment, AlignmentSettings
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import RowMap, RowTrace, leading_directions, require
 from slts.series import SeriesBatch
-from slts.solvers.arrays import matmul, on_device_of, on_host
+from slts.solvers.ridge import matmul, on_device_of, on_host
 
 # Bytes of aligned products that are held at once.
 _CHUNK_BYTES = 64 * 2**20
@@ -112,12 +112,6 @@ class AlignedProducts(PlainState):
     def n_landmarks(self) -> int:
         """Number of landmarks, the columns of `by_landmark`."""
         return len(self.landmarks)
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers, without landmarks."""
-        basis = 0 if self.basis is None else self.basis.size
-        return int(self.row_map.n_numbers + basis + np.count_nonzero(self.weights))
 
     @cached_property
     def used(self) -> IntArray:

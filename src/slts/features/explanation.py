@@ -28,10 +28,11 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Alignment
 from slts.features.aligned_products import AlignedSeries
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
+from slts.features.models import LinearModel
 from slts.features.snippets import Snippets
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
+from slts.series.convert import is_table
 
 _ON_CPU = Resources("cpu", 1)
 
@@ -314,7 +315,8 @@ def explain(model: Any, x: Any) -> Explanation:
         A fitted `LocalSLTSClassifier`, `SLTSClassifier`, `BBSClassifier` (or their CV variants) or
         `SimilaritySVC`.
     x
-        One series, (channels, time), or a batch of one series.
+        One series, (channels, time), or anything that `predict` accepts with one series, such as
+        a data frame in long form.
 
     Returns
     -------
@@ -394,7 +396,7 @@ def decision_position(labels: npt.NDArray[Any], label: Any) -> tuple[int, float]
 def _one_series(x: Any) -> SeriesBatch:
     # A list of (channels, time) arrays is a collection, any other list or array is one series.
     is_list = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
-    no_array = not isinstance(x, list | tuple) and not hasattr(x, "__array__")
+    no_array = not isinstance(x, list | tuple) and (is_table(x) or not hasattr(x, "__array__"))
     collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3 or no_array
     # The model knows its number of channels, so the order of the axes is not in doubt.
     batch = as_series(x if collection else [x], layout="channels_first")

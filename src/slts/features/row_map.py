@@ -9,16 +9,19 @@ from itertools import pairwise
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
+from slts.errors import warn
 from slts.execution import map_threads
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.batch import offsets_of
-from slts.series.missing import interpolate, observed_share, observed_steps, zero_missing
+from slts.series.values import interpolate, observed_share, observed_steps, zero_missing
 
 REPRESENTATIONS = ("values", "changes")
 SCALES = ("standard", "robust", "asinh")
 # The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
 # deviations apart.
 _QUARTILES, _HUNDREDTHS = 1.3489795003921634, 4.652695748081682
+# Without a scale, a channel whose spread is this many times smaller than another hardly counts.
+_MOST_UNEQUAL = 30.0
 # Scaled values are clipped here, so that their squares stay finite.
 _LARGEST_SCALED = 1e140
 # Quantiles and components are estimated from this many steps and series.
@@ -97,21 +100,14 @@ class RowMap:
         With one channel, unit rows keep only the sign, so ``"auto"`` appends the constant.
         """
         fitted = None if scale is None else ChannelScale.fit(batch, scale)
+        if fitted is None:
+            _warn_if_one_channel_dominates(batch)
         wanted = batch.n_channels == 1 if homogeneous == "auto" else bool(homogeneous)
         constant = None
         if wanted:
             values = batch.values if fitted is None else fitted(batch.values)
             constant = _typical_norm(zero_missing(values), observed_share(values))
         return cls(None, fitted, None, None, constant, normalize)
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers."""
-        n = 0 if self.scale is None else 2 * self.scale.centre.size
-        n += 0 if self.change_spread is None else self.change_spread.size
-        if self.components is not None:
-            n += self.components.centre.size + self.components.basis.size
-        return n + (self.constant is not None)
 
     def row_names(self, channels: Sequence[str]) -> list[str]:
         """Return names of the channels of rows; none if rows are not channels of the series."""
@@ -211,6 +207,24 @@ def require(holds: bool, name: str) -> None:
     """Raise an error if a stored field does not fit the other fields."""
     if not holds:
         raise ValueError(f"{name} does not fit the other fields")
+
+
+def _warn_if_one_channel_dominates(batch: SeriesBatch) -> None:
+    """Warn if the spreads of channels that vary differ by more than `_MOST_UNEQUAL`."""
+    most, least = (of.reduce(batch.values, axis=0) for of in (np.fmax, np.fmin))
+    varies = most - least > 1e-12 * np.maximum(np.abs(most), np.abs(least))
+    spread, channels = spread_of(batch.values), np.flatnonzero(varies)
+    if not len(channels):
+        return
+    wide, narrow = channels[spread[channels].argmax()], channels[spread[channels].argmin()]
+    if spread[wide] > _MOST_UNEQUAL * spread[narrow]:
+        names = batch.channel_names or [f"channel {k}" for k in range(batch.n_channels)]
+        warn(
+            f"The channels are not scaled, and their standard deviations are very different: "
+            f"{spread[wide]:.3g} for {names[wide]!r}, {spread[narrow]:.3g} for {names[narrow]!r}. "
+            f"Channels of small values hardly count. Pass scale='standard' to the classifier "
+            f"(slts fit: --param scale=standard)."
+        )
 
 
 def _typical_norm(features: FloatArray, share: FloatArray) -> float:

@@ -14,7 +14,7 @@ aligned product is the mean of the series' rows. Here a row says which snippets 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,8 +28,8 @@ from slts.execution import Block, check_stopped, map_blocks, partition, thread_c
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import ChannelScale, require
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps, give_to_observed
-from slts.solvers.arrays import matmul, on_host
+from slts.series.values import fill_gaps, give_to_observed
+from slts.solvers.ridge import matmul, on_host
 
 # Steps of a snippet.
 _LENGTH = 11
@@ -172,13 +172,6 @@ class Snippets(PlainState):
     def __len__(self) -> int:
         """Return the number of snippets."""
         return len(self.dilations)
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of stored numbers."""
-        arrays = (getattr(self, field.name) for field in fields(self))
-        own = sum(array.size for array in arrays if isinstance(array, np.ndarray))
-        return own + self.scale.centre.size + self.scale.spread.size
 
     @property
     def n_steps(self) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.features.explanation import decision_position, explain, linear_model, required_snippets
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
+from slts.features.models import LinearModel
 from slts.features.snippets import Snippets
 from slts.series import SeriesBatch
 

@@ -1,15 +1,13 @@
 """Guarantees: bounds on the risk of a trained classifier, and the goodness of a similarity.
 
-certify.py         `certify`: bounds from held-out series, or from the training sample
+certify.py         `certify`: bounds from held-out series, or by the paper's theorem
 held_out.py        held-out series: outputs and labels from one pass, copies, bounds on the error
-theorem.py         the paper's theorem about learned metrics, as printed and corrected
 prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
-certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
-bounds.py          the formulas of the bounds, as functions of numbers
+bounds.py          the formulas of the bounds; `Bound` and `Certificate`, the results
 """
 
-from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.bounds import Bound, Certificate
 from slts.guarantees.certify import certify
 from slts.guarantees.goodness import (
     Goodness,

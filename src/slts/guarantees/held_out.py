@@ -15,12 +15,19 @@ from slts.estimators import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTS
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.estimators.training_data import check_groups, labels_as_given, unknown_labels
-from slts.guarantees.bounds import clopper_pearson, group_error_bound, mean_over_groups
-from slts.guarantees.certificate import Bound, Certificate, Conditions
+from slts.guarantees.bounds import (
+    Bound,
+    Certificate,
+    Conditions,
+    clopper_pearson,
+    group_error_bound,
+    mean_over_groups,
+)
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesSource, series_digests
+from slts.series.dataset import SeriesScan
+from slts.series.keys import series_digests
 
 INDEPENDENT = "the series are independent draws from the population of future series"
 _INDEPENDENT_GROUPS = (
@@ -63,13 +70,13 @@ class HeldOut:
     probabilities: FloatArray | None = None
     copies: IntArray | None = None
     groups: AnyArray | None = None
-    series: SeriesBatch | SeriesSource | None = None
+    series: SeriesBatch | SeriesScan | None = None
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
         """Apply a classifier to series in memory and their labels, or to a scan with labels."""
         inner, X = inner_model(model, X)
-        is_scan = inner is not None and isinstance(X, SeriesSource)
+        is_scan = inner is not None and isinstance(X, SeriesScan)
         if is_scan:
             if y is not None or groups is not None:
                 raise DataError(
@@ -264,7 +271,7 @@ def _name_of(index: int, X: Any) -> str:
     """Return what a message calls a series in memory or in a scan, which is read again."""
     if isinstance(X, SeriesBatch):
         return X.name_of(index, "X")
-    if not isinstance(X, SeriesSource):
+    if not isinstance(X, SeriesScan):
         return f"series {index} of X"
     first = 0
     for part in X.parts(labels=True):

@@ -13,10 +13,10 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
-from slts.guarantees.held_out import HeldOut
+from slts.guarantees.held_out import HeldOut, inner_model
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
-from slts.series.source import SeriesSource
+from slts.series.dataset import SeriesScan
 from slts.solvers.calibration import HeldOutScores
 
 # What a set says by its size: one class, or several.
@@ -207,7 +207,7 @@ def prediction_sets(
                 "The 'X' parameter of prediction_sets is None, but y or groups are not. Pass "
                 "their series."
             )
-        held_out = getattr(model, "held_out_scores_", None)
+        held_out = getattr(inner_model(model, None)[0], "held_out_scores_", None)
         if held_out is None:
             raise DataError(
                 f"this {type(model).__name__} has no decisions for held-out series, because it was "
@@ -215,7 +215,7 @@ def prediction_sets(
                 f"slts.prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
-    if y is None and not isinstance(X, SeriesSource):
+    if y is None and not isinstance(X, SeriesScan):
         raise DataError(
             "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
             "series, use prediction_sets(model).predict(X)."

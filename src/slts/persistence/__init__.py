@@ -1,9 +1,7 @@
 """Model files: one file per fitted classifier, with numbers and names only and no code.
 
-model_file.py  save, load, describe
-classes.py     the classifiers and dataclasses that files may contain
-codec.py       values as JSON and named arrays; fields checked against their annotations
-container.py   JSON and arrays as the bytes of a safetensors file with a digest
+model_file.py  save, load, describe; the classifiers and dataclasses that files may contain
+codec.py       values as JSON and named arrays, checked against annotations; the bytes of a file
 """
 
 from slts.persistence.model_file import describe, load, save

@@ -1,16 +1,21 @@
-"""Values as JSON and named arrays, for a closed set of types.
+"""Model files as bytes: values as JSON and named arrays, in a safetensors file with a digest.
 
-None, bool, int, str, finite float and list are stored as JSON. Any other value is an object with
-a tag: tuple, dict, range, float (NaN and infinities), numpy (a scalar with its dtype), labels (an
-array of Python objects), array (the name of an array), or class (a dataclass of the table, with its
-fields). No other type can be written, and reading creates no other type.
+The metadata of the header has one entry, ``"slts"``: a JSON text that begins with the SHA-256 of
+the whole file (computed with zeros in place of its 64 digits), the number of the format, and the
+version of slts that wrote the file. Other formats state their number and version in the same way.
 
-Nodes describe themselves, as parameters may hold any of these types. The fields of dataclasses are
-compared with their annotations before the constructor, which may trust them, is called.
+Values are of a closed set of types. None, bool, int, str, finite float and list are stored as JSON.
+Any other value is an object with a tag: tuple, dict, range, float (NaN and infinities), numpy (a
+scalar with its dtype), labels (an array of Python objects), array (the name of an array), or class
+(a dataclass of the table, with its fields). No other type can be written, and reading creates no
+other type. Nodes describe themselves, as parameters may hold any of these types. The fields of
+dataclasses are compared with their annotations before the constructor, which may trust them, is
+called.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import numbers
@@ -25,6 +30,68 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import ModelFileError
 from slts.series import SeriesBatch
+
+FORMAT = 4
+_ENTRY = "slts"
+_NO_DIGEST = "0" * 64
+
+
+def library_version() -> str:
+    """Version of slts, imported late because the package imports this module."""
+    from slts import __version__
+
+    return __version__
+
+
+def pack(document: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> bytes:
+    """Make the bytes of a file; the same content gives the same bytes.
+
+    Arrays must be C-contiguous and little-endian.
+    """
+    from safetensors.numpy import save
+
+    head = {"sha256": _NO_DIGEST, "format": FORMAT, "slts": library_version()}
+    text = json.dumps({**head, **document}, allow_nan=False, separators=(",", ":"))
+    content: bytes = save(dict(arrays), metadata={_ENTRY: text})
+    # The metadata precede the names of arrays, so this is the place of the digest.
+    begin = content.index(_NO_DIGEST.encode())
+    digest = _digest(content, begin).encode()
+    return b"".join((content[:begin], digest, content[begin + len(digest) :]))
+
+
+def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """Return the document and the arrays of a file, or raise `ModelFileError` with the reason."""
+    from safetensors.numpy import load
+
+    size = int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(content[8 : 8 + size])
+        document = json.loads(header["__metadata__"][_ENTRY])
+        stated, number, writer = str(document["sha256"]), document["format"], document["slts"]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ModelFileError("it is not a model file of slts, or it is incomplete") from error
+    if number != FORMAT:
+        raise ModelFileError(
+            f"it was written by slts {str(writer)[:20]} in format {str(number)[:20]}, and this "
+            f"slts, {library_version()}, reads format {FORMAT}. Load it with the version that "
+            f"wrote it, or train the model again"
+        )
+    if _digest(content, content.find(stated.encode(errors="replace"))) != stated:
+        raise ModelFileError("its content does not match its digest: it is damaged or was edited")
+    try:
+        return document, load(content)
+    except Exception as error:
+        raise ModelFileError(f"its arrays cannot be read ({error})") from error
+
+
+def _digest(content: bytes, begin: int) -> str:
+    """Return the SHA-256 of a file whose digest begins at a byte."""
+    digest = hashlib.sha256(content[:begin] + _NO_DIGEST.encode())
+    digest.update(memoryview(content)[begin + len(_NO_DIGEST) :])
+    return digest.hexdigest()
+
+
+# ---- values
 
 
 class Stored(NamedTuple):

@@ -1,4 +1,7 @@
-"""`save`, `load` and `describe`: fitted classifiers and their files."""
+"""`save`, `load` and `describe`: fitted classifiers and their files.
+
+A new classifier, or dataclass of a model, is one entry of the tables at the top.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,64 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from slts import estimators
 from slts._typing import AnyArray
+from slts.alignment import AlignmentSettings, Itakura
 from slts.atomic_files import write_atomically
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import check_parameters
-from slts.persistence.classes import CLASSIFIERS, DATACLASSES
-from slts.persistence.codec import Codec, Stored
-from slts.persistence.container import library_version, pack, unpack
+from slts.features.aligned_products import AlignedProducts
+from slts.features.models import LinearModel, Neighbours, Origins
+from slts.features.row_map import ChannelScale, Components, RowMap
+from slts.features.snippets import Snippets
+from slts.persistence.codec import Codec, Stored, library_version, pack, unpack
+from slts.series import SeriesBatch
+from slts.solvers.calibration import HeldOutScores, Validation
+from slts.solvers.hinge import SolveReport
+from slts.solvers.logdet import LogDetSolution
+from slts.solvers.ridge import RidgeReport
+
+CLASSIFIERS: tuple[type[SeriesClassifier], ...] = (
+    estimators.SLTSClassifier,
+    estimators.SLTSClassifierCV,
+    estimators.BBSClassifier,
+    estimators.BBSClassifierCV,
+    estimators.OneNNClassifier,
+    estimators.SimilaritySVC,
+    estimators.LDMLTClassifier,
+    estimators.LocalSLTSClassifier,
+)
+
+# Dataclasses in fitted attributes and parameters. Their fields are stored by name and checked
+# against their annotations; `__post_init__` checks what annotations cannot express.
+DATACLASSES: tuple[type, ...] = (
+    AlignedProducts,
+    AlignmentSettings,
+    ChannelScale,
+    Components,
+    HeldOutScores,
+    Itakura,
+    LinearModel,
+    LogDetSolution,
+    Neighbours,
+    Origins,
+    RidgeReport,
+    RowMap,
+    SeriesBatch,
+    Snippets,
+    SolveReport,
+    Validation,
+)
+
+
+# ---- files
+
 
 SUFFIX = ".slts"
 _BY_NAME = {kind.__name__: kind for kind in CLASSIFIERS}
@@ -266,7 +314,7 @@ def _to_model(document: dict[str, Any], arrays: dict[str, AnyArray]) -> SeriesCl
         model.check_fitted()
         output = document["output"]
         if output is not None:
-            model.set_output(transform=output)
+            cast(Any, model).set_output(transform=output)
     except ModelFileError:
         raise
     except Exception as error:

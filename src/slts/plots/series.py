@@ -13,13 +13,11 @@ from slts.estimators.linear import LinearClassifier
 from slts.features.explanation import Explanation
 from slts.guarantees.held_out import required_inner_model
 from slts.plots.axes import (
-    CHANNELS,
-    COLOURS,
-    LINES,
     SEQUENTIAL,
     axes_grid,
     axes_or_new,
     channel_labels,
+    channel_style,
     integer_ticks,
     pyplot,
     signed_image,
@@ -28,13 +26,15 @@ from slts.plots.axes import (
 )
 from slts.series import SeriesBatch, as_series, normalize_rows
 from slts.series.convert import check_one_per_series
-from slts.series.missing import fill_gaps
+from slts.series.values import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Channels in the legend of an alignment.
 _MOST_NAMED = 7
+# Channels of an explained series.
+_MOST_DRAWN = 3
 
 
 def plot_alignment(
@@ -90,8 +90,7 @@ def plot_alignment(
     centre, spread = both.mean(axis=0), np.where(both.std(axis=0) > 0, both.std(axis=0), 1.0)
     # Channels that vary most come first: only they are named in the legend.
     for k, u in enumerate(np.argsort(-both.std(axis=0), kind="stable")):
-        line = {"color": COLOURS[k % len(COLOURS)], "linewidth": 0.9}
-        line |= {"linestyle": LINES[k // len(COLOURS) % len(LINES)]}
+        line = {"linewidth": 0.9, **channel_style(int(u))}
         one, two = ((rows.values[:, u] - centre[u]) / spread[u] for rows in (rows_a, rows_b))
         left.plot(one, range(rows_a.n_steps), **line)
         shown = names[u] if k < _MOST_NAMED else "_"
@@ -162,9 +161,9 @@ def plot_contributions(
     sums = np.abs(terms.sum(axis=0))
     strongest = np.argsort(-sums, kind="stable").tolist()
     # The legend has the order of the rows.
-    for u, colour in sorted(zip(strongest, CHANNELS, strict=False)):
+    for u in sorted(strongest[:_MOST_DRAWN]):
         line = (values[:, u] - filled[:, u].mean()) / spread[u]
-        below.plot(line, color=colour, linewidth=1.0, label=names[u])
+        below.plot(line, linewidth=1.0, label=names[u], **channel_style(u))
     below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
     below.set_yticks([])
     below.set_ylabel("series")

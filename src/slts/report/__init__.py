@@ -1,17 +1,13 @@
 """HTML report of a fitted model. `collect` returns a plain dict, `render` turns it into a page.
 
-collect      `collect`: the content of the page as strings, numbers, lists and dicts
+collect      `collect`: the content as strings, numbers, lists and dicts; explorer and model card
 predictions  series and their predictions: errors, guarantee, prediction sets, lengths and classes
-references   what a model compares series with; training series of nearest neighbours
-landmarks    landmarks of linear models: explanations, importance of channels, metrics
+references   what a model compares series with: landmarks, or training series of nearest neighbours
 snippets     the strongest snippets of each class, and those that occur at a step
-explorer     explanations of single series, and series as points in similarity space
-card         model card: parameters, facts, provenance
 packing      arrays, paths, times and numbers in the short form in which the page holds them
 
 page         `render` and `write_report`, which fill page.html, page.css and page.js
-sections     the sections of the page; their text is in sections.html
-markup       templates, tables and other elements
+sections     the sections of the page, and their elements; their text is in sections.html
 """
 
 from slts.report.collect import collect

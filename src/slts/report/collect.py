@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
+import joblib
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
+from slts import __version__
+from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear import LinearClassifier
+from slts.estimators.neighbours import NearestNeighbor
 from slts.execution import progress_bar
 from slts.guarantees.held_out import required_inner_model
 from slts.quantities import count
-from slts.report.card import card
-from slts.report.explorer import choose_series, explain_series, most_explained, similarity_space
-from slts.report.landmarks import Landmarks
-from slts.report.packing import MOST_STEPS
+from slts.report.packing import MOST_STEPS, Bins, clock, pack, rounded
 from slts.report.predictions import (
     Predictions,
     accuracy,
     certificate,
     confusion,
+    missing_values,
     predict_series,
     set_sizes,
 )
-from slts.report.references import Neighbours, References
+from slts.report.references import STRONGEST, Landmarks, References, TrainingSeries
 from slts.series import SeriesBatch
 
 # What a report without series does not have.
@@ -79,10 +85,11 @@ def collect(
     if isinstance(classifier, LinearClassifier):
         references = Landmarks(classifier, batch, channel_names)
     else:
-        references = Neighbours(classifier, channel_names)
+        assert isinstance(classifier, NearestNeighbor)
+        references = TrainingSeries(classifier, channel_names)
     features, of_series = None, dict.fromkeys(_OF_SERIES)
     if predictions is not None:
-        features, of_series = _of_series(predictions, references, verbose=verbose)
+        features, of_series = _of_series(predictions, references, channel_names, verbose)
     rows = references.row_map
     name, classes = type(model).__name__, list(map(str, classifier.classes_.tolist()))
     # After the explorer, which numbers references and snippets too.
@@ -107,6 +114,7 @@ def collect(
         "summary": {
             "n_series": None if batch is None else len(batch),
             "n_seen": 0 if predictions is None else predictions.n_seen,
+            "grouped": groups is not None,
             "accuracy": None if predictions is None else accuracy(predictions),
             "n_references": len(references.indices),
             "n_snippets": None if snippets is None else snippets["n_snippets"],
@@ -122,7 +130,7 @@ def collect(
 
 
 def _of_series(
-    predictions: Predictions, references: References, *, verbose: bool
+    predictions: Predictions, references: References, names: list[str], verbose: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Features of the series that are points, and the parts about series."""
     most = most_explained(predictions, references)
@@ -143,6 +151,7 @@ def _of_series(
             "n_wrong": len(predictions.wrong),
             "labelled": predictions.truth is not None,
             "lengths": [int(lengths.min()), int(lengths.max())],
+            "missing": missing_values(predictions.batch, names),
             "entries": entries,
         },
         "predicted": np.bincount(predictions.predicted, minlength=n_labels).tolist(),
@@ -152,3 +161,187 @@ def _of_series(
 def _channel_names(model: SeriesClassifier, batch: SeriesBatch | None) -> list[str]:
     names = (None if batch is None else batch.channel_names) or model.channel_names_in_
     return list(names or (f"channel {k}" for k in range(model.n_channels_in_)))
+
+
+# ---- the explorer: explanations of single series, and series as points
+
+
+# Points in similarity space: series and landmarks.
+MOST_POINTS, _MOST_RINGS = 1500, 240
+# Classes explained for one series: the predicted, the true and those with the next best scores.
+MOST_CLASSES = 12
+# Limits of the explorer: series, bytes, and pairs of steps that are aligned in about ten seconds.
+# The fewest series are explained in any case.
+MOST_SERIES, MOST_BYTES, MOST_CELLS, FEWEST_SERIES = 500, 4_000_000, 3e9, 50
+# Size of a series or of a class without its arrays.
+_BASE_BYTES = 450
+
+
+def choose_series(wrong: IntArray, n_series: int, most: int) -> tuple[IntArray, IntArray]:
+    """Series to explain, and others to draw as points.
+
+    Parameters
+    ----------
+    wrong
+        Indices of misclassified series, which are explained first.
+    n_series, most
+        Number of series, and largest number that is explained.
+
+    Returns
+    -------
+    explained : ndarray
+        Misclassified series, then others, each in increasing order: a random choice.
+    others : ndarray
+        A random choice of the other series.
+    """
+    rng = np.random.default_rng(0)
+    right = np.setdiff1d(np.arange(n_series), wrong)
+    order = np.concatenate([rng.permutation(wrong), rng.permutation(right)]).astype(np.int64)
+    explained, others = np.split(order[:MOST_POINTS], [most])
+    is_right = ~np.isin(explained, wrong)
+    return explained[np.lexsort((explained, is_right))], np.sort(others)
+
+
+def most_explained(predictions: Predictions, references: References) -> int:
+    """Number of series that there is time and space for."""
+    lengths, n_channels = predictions.batch.lengths, len(references.channels)
+    n_classes = min(len(predictions.model.classes_), MOST_CLASSES)
+    per_step = (n_classes * (n_channels + 2 * STRONGEST) + 2 * n_channels) * 4 / 3
+    n_bytes = _BASE_BYTES * (1 + n_classes) + np.minimum(lengths, MOST_STEPS).mean() * per_step
+    in_time = MOST_CELLS / (references.n_cells * lengths.mean())
+    return int(min(MOST_SERIES, max(FEWEST_SERIES, min(in_time, MOST_BYTES / n_bytes))))
+
+
+def explain_series(
+    predictions: Predictions, references: References, index: int, features: FloatArray
+) -> dict[str, Any]:
+    """The entry of one series in the explorer; `features` is its row of them."""
+    series = predictions.batch[index : index + 1]
+    truth, p = predictions.truth, predictions.outputs.probabilities
+    scores, predicted = predictions.decisions[index], int(predictions.predicted[index])
+    true = None if truth is None else int(truth[index])
+    best = np.argsort(-scores, kind="stable").tolist()
+    # A label that the model does not know has no score.
+    chosen = dict.fromkeys([predicted, *({true} & set(best)), *best])
+    codes, bins = np.sort(list(chosen)[:MOST_CLASSES]), Bins(series.n_steps)
+    return {
+        "index": index,
+        "id": predictions.ids[index],
+        "clock": clock(series.times, bins),
+        "length": series.n_steps,
+        "bins": bins.count,
+        "truth": true,
+        "predicted": predicted,
+        "p": None if p is None else p[index].round(4).tolist(),
+        "scores": rounded(scores),
+        "rows": pack(bins.sample(references.drawn(series, references.draw(series).values))),
+        **references.explain(series, codes, features, bins),
+    }
+
+
+def similarity_space(
+    predictions: Predictions, shown: IntArray, features: FloatArray, references: References
+) -> dict[str, Any] | None:
+    """First two principal components of features; None with too few series or features.
+
+    Parameters
+    ----------
+    predictions
+        Series and predictions.
+    shown
+        Indices of the series to show.
+    features
+        Their features, shape (series, features).
+    references
+        Their landmarks are drawn too.
+
+    Returns
+    -------
+    dict
+        Points of series and landmarks, labels, and the share of the variance that they explain.
+    """
+    if len(shown) < 3 or features.shape[1] < 2:
+        return None
+    pca = PCA(2, svd_solver="randomized", iterated_power=7, random_state=0)
+    points = pca.fit_transform(features)
+    if not pca.explained_variance_.sum() > 0:
+        return None
+    series, rings = references.series, []
+    if series is not None and 0 < len(series) <= _MOST_RINGS:
+        rings = rounded(pca.transform(predictions.model.features(series)))
+    truth, predicted, ids = predictions.truth, predictions.predicted, predictions.ids
+    return {
+        "points": rounded(points),
+        "ids": [ids[i] for i in shown],
+        "label": (predicted if truth is None else truth)[shown].tolist(),
+        "predicted": predicted[shown].tolist(),
+        "variance": round(float(pca.explained_variance_ratio_.sum()), 4),
+        "landmarks": rings,
+        "landmark_labels": list(map(predictions.model.series_class, references.indices.tolist())),
+    }
+
+
+# ---- the model card
+
+
+# Packages that determine the numbers of a model.
+_PACKAGES = ("numpy", "scipy", "scikit-learn")
+# Largest length of the text of a parameter.
+_LONGEST = 160
+
+
+def card(model: Any, references: References, predictions: Predictions | None) -> dict[str, Any]:
+    """Parameters, facts and provenance of a model: a search, or the classifier itself."""
+    inner = references.model
+    # Parameters that were chosen by a search, of scikit-learn or of the classifier itself.
+    chosen = {**getattr(model, "best_params_", {}), **getattr(inner, "best_params_", {})}
+    facts = _facts(inner, references)
+    if chosen:
+        text = ", ".join(f"{name} = {value}" for name, value in chosen.items())
+        facts.append(["Chosen by the search", text])
+    provenance = [
+        ["Software", ", ".join(f"{name} {version(name)}" for name in _PACKAGES)],
+        ["Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"],
+        ["Fingerprint of the model", _digest([inner.classes_, references.fitted])],
+    ]
+    if predictions is not None:
+        batch = predictions.batch
+        digest = _digest([batch.values, batch.offsets, predictions.labels])
+        provenance.append(["Fingerprint of the data", digest])
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "library": f"slts {__version__}",
+        "facts": facts,
+        "provenance": provenance,
+        "parameters": _parameters(inner),
+    }
+
+
+def _parameters(model: SeriesClassifier) -> list[list[str]]:
+    """Name, value and origin of every parameter."""
+    defaults = type(model)().get_params(deep=False)
+    rows = []
+    for name, value in model.get_params(deep=False).items():
+        text = repr(value)
+        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        rows.append([name, shown, "default" if repr(defaults[name]) == text else "set"])
+    return rows
+
+
+def _facts(model: SeriesClassifier, references: References) -> list[list[str]]:
+    facts = [
+        ["Classifier", f"slts.{type(model).__name__}"],
+        ["Trained on", f"{model.n_series_in_:,} series with {model.n_steps_in_:,} steps in total"],
+        *references.facts,
+    ]
+    validation, of = model.validation_, ""
+    if validation is not None:
+        if validation.n_groups is not None:
+            of = f", {count(validation.n_groups, 'group')}"
+        held_out = f"{100 * validation.accuracy:.1f}% ({validation.kind}{of})"
+        facts.append(["Accuracy on training series that were held out", held_out])
+    return facts
+
+
+def _digest(content: Any) -> str:
+    return f"sha1:{joblib.hash(content, hash_name='sha1')}"

@@ -16,7 +16,7 @@ _LARGEST = {8: 126, 16: 32766}
 
 
 def pack(array: Any, bits: int = 16) -> str:
-    """Write an array as integers with a scale.
+    """Write an array as integers with a scale; the least integer stands for a missing value.
 
     The sum of any run of entries is off by at most one unit.
 
@@ -33,12 +33,15 @@ def pack(array: Any, bits: int = 16) -> str:
         Bits, scale and the integers in base64, little endian. The page's script reads it.
     """
     flat = np.asarray(array, dtype=np.float64).ravel()
+    missing = np.isnan(flat)
+    flat = np.where(missing, 0.0, flat)
     peak = float(np.abs(flat).max(initial=0.0))
     # The scale has few digits. Rounding it up keeps the peak within the integers.
     scale = rounded(peak / _LARGEST[bits] * (1 + 1e-5), 6) if peak > 0 else 0.0
     # Differences of rounded running sums preserve the sums.
     running = np.rint(np.cumsum(flat / (scale or 1.0)))
     integers = np.diff(running, prepend=0.0).astype(f"<i{bits // 8}")
+    integers[missing] = -(2 ** (bits - 1))
     return f"{bits} {scale} {base64.b64encode(integers.tobytes()).decode()}"
 
 

@@ -55,7 +55,9 @@
     const [bits, scale, data] = packed.split(" ");
     const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
     const integers = new { 8: Int8Array, 16: Int16Array }[bits](bytes.buffer);
-    return Float32Array.from(integers, (value) => value * scale);
+    // The least integer stands for a missing value.
+    const missing = -(2 ** (bits - 1));
+    return Float32Array.from(integers, (value) => (value === missing ? NaN : value * scale));
   };
   const pathOf = (moves) => {
     const path = [[0, 0]];
@@ -67,6 +69,9 @@
   };
 
   const drawn = drawing.channels;
+  // A channel has the same colour, and the same dashes if colours repeat, in all drawings and in `slts.plots`.
+  const inkOf = (k) => `var(--channel-${drawn[k] % 5})`;
+  const dashesOf = (k) => [null, "5 3", "6 3 1 3", "1 3"][Math.floor(drawn[k] / 5) % 4];
   const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
   const nameOfReference = (j) => {
     const { name, class: c } = references.items[j];
@@ -103,16 +108,21 @@
   // ---- parts of pictures ----
   const spanOf = (...arrays) => {
     let [low, high] = [Infinity, -Infinity];
+    // No comparison with a missing value is true.
     arrays.forEach((array) => array.forEach((value) => {
-      low = Math.min(low, value);
-      high = Math.max(high, value);
+      if (value < low) low = value;
+      if (value > high) high = value;
     }));
     return high > low ? [low, high] : [low - 1, high + 1];
   };
-  /** A line through some points; one point is drawn as a dot. */
+  /** A line through some points. Missing values interrupt it; a single point is drawn as a dot. */
   const lineThrough = (points) => {
-    const d = `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
-    return points.length > 1 ? d : `${d}h.01`;
+    const runs = [[]];
+    points.forEach(([x, y]) => {
+      if (Number.isNaN(y)) runs.push([]);
+      else runs[runs.length - 1].push(`${x.toFixed(1)} ${y.toFixed(1)}`);
+    });
+    return runs.filter((run) => run.length).map((run) => `M${run.join("L")}${run.length > 1 ? "" : "h.01"}`).join("");
   };
   const rule = (x1, x2, y1, y2, kind = "axis") => s("line", { class: kind, x1, x2, y1, y2 });
   const rect = (kind, x, y, width, height, more = {}) => s("rect", {
@@ -132,7 +142,9 @@
     const many = steps > MANY_STEPS;
     const others = many ? [] : indices(drawn.length).filter((k) => !lead.includes(k));
     const quiet = others.length ? [s("path", { class: "trace", d: others.map(line).join("") })] : [];
-    const loud = lead.map((k, place) => s("path", { class: `trace c${place}${many ? " thin" : ""}`, d: line(k) }));
+    const loud = lead.map((k) => s("path", {
+      class: `trace lead${many ? " thin" : ""}`, style: `stroke:${inkOf(k)}`, "stroke-dasharray": dashesOf(k), d: line(k),
+    }));
     return { nodes: [...quiet, ...loud.reverse()], x, y };
   };
 
@@ -273,7 +285,7 @@
       const title = twoClasses && weighted ? nameOfDecision(0) : capital(classed(model.classes[row.class]));
       const some = row.used > row.shown.length ? `, ${row.shown.length} shown` : "";
       const channels = lead.flatMap((k, place) =>
-        [place ? ", " : "", h("span", { class: `ink-${place}` }, clip(channelName(k), 24))]);
+        [place ? ", " : "", h("span", { class: "ink", style: `color:${inkOf(k)}` }, clip(channelName(k), 24))]);
       return h("div", { class: "gallery" },
         h("div", null, h("h3", null, title), h("p", { class: "note" },
           plural(row.used, "landmark", "landmarks"), some, h("br"), channels)),
@@ -588,9 +600,36 @@
   /** Labels at the ends of an axis: times of the user, or steps. */
   const ends = ({ clock, length }) =>
     (clock ? [`time ${timeAt(clock, 0)}`, timeAt(clock, clock.span)] : ["step 0", String(length - 1)]);
-  const endLabels = (entry, box, y) => {
-    const [first, last] = ends(entry);
-    return [text(box.x, y, first), text(box.x + box.width, y, last, END)];
+  // Round numbers of seconds that are no decimal ones: up to a minute, an hour, a day, and days.
+  const ROUND_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((days) => 86400 * days)];
+  /** Ticks and labels at round times of the user, or steps, below a box with a cell for each bin. */
+  const ticks = (entry, box, y) => {
+    const { clock, length, bins } = entry;
+    const dated = clock && typeof clock.start !== "number";
+    const start = !clock ? 0 : dated ? Date.parse(`${clock.start}Z`) / 1000 : clock.start;
+    const [span, letters] = clock ? [clock.span, timeAt(clock, 0).length] : [length - 1, String(length).length];
+    const least = (span * (7 * letters + 30)) / box.width;
+    const unit = 10 ** Math.floor(Math.log10(least));
+    let size = [1, 2, 5, 10].map((k) => k * unit).find((one) => one >= least * 0.999);
+    if (dated && least > 1) size = ROUND_SECONDS.find((one) => one >= least) || size;
+    if (!clock) size = Math.max(1, size);
+    if (!(span > 0)) size = 1;
+    const steps = [...indices(bins).map((i) => firstStep(entry, i)), length - 1];
+    const passed = clock ? unpack(clock.passed) : steps;
+    const stepAt = (since) => {
+      const k = Math.max(1, passed.findIndex((one) => one >= since));
+      const share = (since - passed[k - 1]) / (passed[k] - passed[k - 1] || 1);
+      return steps[k - 1] + Math.min(1, Math.max(0, share)) * (steps[k] - steps[k - 1]);
+    };
+    const first = Math.ceil(start / size - 1e-9);
+    const digits = Math.max(0, -Math.floor(Math.log10(size) + 1e-9));
+    return indices(Math.floor((start + span) / size + 1e-9) - first + 1).flatMap((k) => {
+      const value = (first + k) * size;
+      const x = box.x + ((stepAt(value - start) + 0.5) * box.width) / length;
+      return [rule(x, x, y - 16, y - 12), text(x.toFixed(1), y, dated ? timeAt(clock, value - start) : value.toFixed(digits),
+        { class: "middle tick" })];
+    });
   };
 
   // ---- contributions ----
@@ -627,7 +666,8 @@
     const svg = picture(width, height, `Contributions of ${steps} steps and ${rows.length} channels. ${summary}`,
       barsOfSteps(bySteps, box, head / 2 - 2, head / 2 - 4), frameOf(box),
       cells(value, rows.length, steps, box, largest(values)), channelRows,
-      rule(mid, mid, box.y, box.y + box.height), endLabels(entry, box, height - 6), text(mid, height - 6, "sum", { class: "middle" }));
+      rule(mid, mid, box.y, box.y + box.height), ticks(entry, box, height - 6),
+      text(left - 6, height - 6, entry.clock ? "time" : "step", END), text(mid, height - 6, "sum", { class: "middle" }));
     onGrid(svg, rows.length, steps, box, (r, i) =>
       [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
     place.replaceChildren(svg);
@@ -731,11 +771,12 @@
       });
     });
     const channelLabels = (lines, values, n, box) => {
-      const last = values.subarray((n - 1) * drawn.length);
-      const marks = lead.map((k, place) => ({ k, place, y: lines.y(last[k]) })).sort((a, b) => a.y - b.y);
-      marks.forEach((mark, i) => { if (i) mark.y = Math.max(mark.y, marks[i - 1].y + 13); });
-      return marks.map(({ k, place, y }) =>
-        text(box.x + box.width + 7, (y + 4).toFixed(1), clip(channelName(k), letters), { class: `c${place}` }));
+      // Beside the last value that is not missing.
+      const last = (k) => indices(n).map((i) => values[i * drawn.length + k]).findLast((value) => !Number.isNaN(value));
+      const marks = lead.filter((k) => last(k) !== undefined).map((k) => ({ k, y: lines.y(last(k)) }));
+      marks.sort((a, b) => a.y - b.y).forEach((mark, i) => { if (i) mark.y = Math.max(mark.y, marks[i - 1].y + 13); });
+      return marks.map(({ k, y }) =>
+        text(box.x + box.width + 7, (y + 4).toFixed(1), clip(channelName(k), letters), { style: `fill:${inkOf(k)}` }));
     };
     const title = (name, series, most, y) => {
       const axis = series.clock ? `, ${ends(series).join(" to ")}` : "";

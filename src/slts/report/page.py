@@ -14,7 +14,7 @@ from typing import Any
 from slts.atomic_files import write_atomically
 from slts.report import sections
 from slts.report.collect import collect
-from slts.report.markup import Content, fill, resource
+from slts.report.sections import Content, fill, resource
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
@@ -136,7 +136,3 @@ def _embedded(content: Content) -> str:
     """JSON without characters that could end its script element or start a comment."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _digest(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

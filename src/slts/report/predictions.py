@@ -161,6 +161,14 @@ def confusion(predictions: Predictions) -> dict[str, Any] | None:
     return {"counts": counts.tolist(), "confused": confused}
 
 
+def missing_values(batch: SeriesBatch, names: list[str]) -> dict[str, Any]:
+    """Number of series with missing values, and the share of these in each channel that has any."""
+    missing = np.isnan(batch.values)
+    series = np.add.reduceat(missing.any(axis=1), batch.offsets[:-1], dtype=np.int64) > 0
+    shares = zip(names, missing.mean(axis=0).tolist(), strict=True)
+    return {"n_series": int(series.sum()), "channels": [list(one) for one in shares if one[1] > 0]}
+
+
 def certificate(predictions: Predictions | None) -> dict[str, Any]:
     """The bound of `slts.certify` on the error, or the reason for its absence."""
     if predictions is None:

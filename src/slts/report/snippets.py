@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.estimators.linear import LinearClassifier
+from slts.estimators.local import LocalSLTSClassifier
 from slts.features.explanation import Explanation, required_snippets
 from slts.features.summary import ShownSnippet, snippet_in_series, snippets_to_show
 from slts.report.packing import Bins, pack, rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
-from slts.series.missing import fill_gaps
 
 # Snippets drawn for one decision value and one sign, and for all of them.
 _MOST_PER_SIDE, _MOST_DRAWN = 3, 240
@@ -30,7 +29,7 @@ class DrawnSnippets:
         A fitted classifier with snippets.
     """
 
-    def __init__(self, model: LinearClassifier) -> None:
+    def __init__(self, model: LocalSLTSClassifier) -> None:
         self.model, self.linear = model, model.model_
         self.snippets, self.coef = required_snippets(self.linear)
         self._numbers: dict[int, int] = {}
@@ -110,13 +109,14 @@ class DrawnSnippets:
         bins = Bins(series.n_steps)
         channels, values = self._drawn(one.snippet)
         centre, terms = snippet_in_series(self.linear, one.snippet, series)
-        shown = bins.sample(fill_gaps(series).values[:, channels]).T
+        shown = bins.sample(series.values[:, channels]).T
         lowest = values if self.snippets.compared(one.snippet) == "values" else shown
+        least = np.fmin.reduce(lowest, axis=1, keepdims=True)
         return {
             "length": series.n_steps,
             "bins": bins.count,
             "centre": centre,
-            "rows": [pack(row) for row in shown - lowest.min(axis=1, keepdims=True)],
+            "rows": [pack(row) for row in shown - np.nan_to_num(least)],
             "added": pack(bins.sums(terms[decision]), bits=8),
         }
 

@@ -2,11 +2,9 @@
 
 batch          `SeriesBatch`, the container: values (steps x channels) and offsets; checks of values
 convert        `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
-missing        missing values: what is observed, steps to leave out, interpolation
-rows           unit rows, and maps of rows that a metric defines
-naming         names of series from their identifiers; times of steps
-dataset        `Dataset`: a batch with labels, identifiers and groups; the columns of its table
-source         the protocol of sources of series in parts; keys of series and identifiers
+values         missing values, interpolation; unit rows, and maps of rows that a metric defines
+dataset        `Dataset`, a batch with labels, identifiers and groups; `SeriesScan`, series in parts
+keys           digests and keys of series, digests of identifiers; distinct series
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
 batch can rely on float64 values that are finite or, if missing, NaN, and on at least one value in
@@ -17,6 +15,6 @@ from __future__ import annotations
 
 from slts.series.batch import SeriesBatch
 from slts.series.convert import as_series
-from slts.series.rows import normalize_rows
+from slts.series.values import normalize_rows
 
 __all__ = ["SeriesBatch", "as_series", "normalize_rows"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,9 +15,12 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError
 from slts.quantities import count, format_bytes
-from slts.series.naming import names_of, plain_times
 
 _NUMBER_KINDS = "biuf"
+_WHOLE_NUMBER = re.compile(r"[-+]?\d+(\.0*)?")
+# The end of a column's name that says "identifier": recording_id, RecordingID, id.
+_IDENTIFIER = re.compile(r"(^|[\s_.-]+)(id|identifier|index|key|no|nr|number)$", re.IGNORECASE)
+_CAPITAL_ID = re.compile(r"(?<=[a-z])(ID|Id)$")
 Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
 
 
@@ -479,6 +483,40 @@ def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:
     """Return the bounds of series of the given lengths: 0 and the cumulative sums."""
     lengths = np.fromiter(lengths, dtype=np.int64)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+def names_of(ids: Sequence[object] | AnyArray, column: str | None = None) -> AnyArray:
+    """Return a name for every identifier, as an array of text.
+
+    A number gets the noun of its column: 17 in ``recording_id`` is "recording 17". Without a noun
+    it is "series 17". Other identifiers are names already.
+
+    Examples
+    --------
+    >>> from slts.series.batch import names_of
+    >>> names_of([17, 18.0], "recording_id").tolist()
+    ['recording 17', 'recording 18']
+    >>> names_of(["4", "left hand"], "id").tolist()
+    ['series 4', 'left hand']
+    """
+    noun = "" if column is None else _CAPITAL_ID.sub("", _IDENTIFIER.sub("", column.strip()))
+    names = np.empty(len(ids), dtype=object)
+    for k, id in enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids):
+        text = str(id)
+        if _WHOLE_NUMBER.fullmatch(text):
+            text = f"{noun or 'series'} {text.partition('.')[0]}"
+        names[k] = text
+    return names
+
+
+def plain_times(times: AnyArray) -> AnyArray | None:
+    """Return times as float64 or datetime64[ns], durations in seconds; None for other types."""
+    kind = times.dtype.kind
+    if kind in "iuf":
+        return times.astype(np.float64)
+    if kind == "M":
+        return times.astype("datetime64[ns]")
+    return times / np.timedelta64(1, "s") if kind == "m" else None
 
 
 def _joined(arrays: Sequence[AnyArray | None]) -> AnyArray | None:

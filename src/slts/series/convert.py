@@ -11,7 +11,7 @@ from slts._typing import AnyArray, Layout, Missing
 from slts.errors import DataError, warn
 from slts.quantities import count
 from slts.series.batch import SeriesBatch, as_numbers, check_values, offsets_of
-from slts.series.missing import fill_gaps, trim_padding
+from slts.series.values import fill_gaps, trim_padding
 
 # Ratio of channels to steps from which the axes of equal series may be swapped.
 _SWAPPED_RATIO = 4
@@ -126,7 +126,7 @@ def as_series(
     labels = None
     if isinstance(X, SeriesBatch):
         batch = X
-    elif isinstance(X, list | tuple | np.ndarray) or not _is_table(X):
+    elif isinstance(X, list | tuple | np.ndarray) or not is_table(X):
         batch = _read_arrays(X, layout)
         if padded or missing != "error":
             batch = trim_padding(batch)
@@ -271,7 +271,7 @@ def is_frame(x: object) -> bool:
     return False
 
 
-def _is_table(x: Any) -> bool:
+def is_table(x: Any) -> bool:
     """Tell whether `x` is a data frame whose columns have names; those of pandas may be numbers."""
     is_pandas = hasattr(x, "iloc")
     return is_frame(x) and (not is_pandas or all(isinstance(name, str) for name in x.columns))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple, Self, TypeAlias
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import AnyArray, FloatArray
 from slts.errors import warn
+from slts.solvers._solvers import SquaredNormSystem
 
 # Relative gap of a solution in closed form: rounding.
 EXACT = 1e-12
@@ -25,6 +26,8 @@ EXACT = 1e-12
 ROUGH_TOL = 0.1
 # Margins this close to one are on both sides: the side of a row must not depend on rounding.
 _SLACK = 1e-9
+# Strengths, relative to the one asked for, whose solution is a new start where steps stall.
+_RESTARTS = (1.3, 0.7, 3.0)
 # The working set usually has all rows that decide after two or three rounds.
 _MAX_ROUNDS = 100
 
@@ -179,6 +182,12 @@ class Penalty(HingeTerm):
     # The penalty of a W is a^degree times that of W.
     degree = 1
 
+    @abstractmethod
+    def minimise(
+        self, rows: HingeRows, point: Certified, start: FloatArray | None, tol: float, max_iter: int
+    ) -> Certified:
+        """Minimise loss + penalty from the saturated point, or from a guess of the solution."""
+
     def in_units(self, unit: float) -> Self:
         """Return the penalty of metrics of rows in units of ``unit``."""
         return replace(self, strength=self.strength / unit**self.degree)
@@ -201,6 +210,46 @@ class SquaredNorm(Penalty):
     def minimiser(self, gradient: FloatArray) -> FloatArray:
         """Return the minimiser of penalty - <gradient, W>."""
         return gradient / (2.0 * self.strength)
+
+    def minimise(
+        self, rows: HingeRows, point: Certified, start: FloatArray | None, tol: float, max_iter: int
+    ) -> Certified:
+        """Minimise loss + penalty over working sets by interior-point steps."""
+        steps = partial(interior_minimiser, penalty=self, max_iter=max_iter)
+        approximate, solve = partial(steps, tol=ROUGH_TOL), partial(steps, tol=tol)
+        point = minimise_over_working_sets(rows, self, approximate, solve, start, tol=tol)
+        # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
+        margins = rows.margins(point.coef)
+        factor = ray_minimiser(margins, rows.weights, square=self.value(point.coef))
+        return point._replace(coef=factor * point.coef, loss=rows.loss(factor * margins))
+
+
+def interior_minimiser(
+    rows: HingeRows,
+    start: FloatArray | None,
+    *,
+    penalty: SquaredNorm,
+    tol: float,
+    max_iter: int,
+) -> Certified:
+    """Take interior-point steps with all rows until the gap closes.
+
+    Steps from an unlucky start can shrink to nothing. They do not from the optimum of a similar
+    problem.
+    """
+    zero, n_iter = np.zeros(rows.n_columns), 0
+    coef = zero if start is None else start
+    for ratio in (1.0, *_RESTARTS):
+        if ratio != 1.0:
+            similar = SquaredNormSystem(rows.signed, rows.weights, ratio * penalty.strength, zero)
+            n_iter += similar.minimise(tol=tol, max_iter=max_iter - n_iter, floor=penalty.floor)
+            coef = similar.coef
+        system = SquaredNormSystem(rows.signed, rows.weights, penalty.strength, coef)
+        n_iter += system.minimise(tol=tol, max_iter=max_iter - n_iter, floor=penalty.floor)
+        point = Certified(system.coef, system.loss, Multipliers(*system.certificate), n_iter)
+        if penalty.closes(point, tol) or n_iter >= max_iter:
+            break
+    return point
 
 
 def saturated_point(rows: HingeRows, term: HingeTerm) -> Certified:
@@ -310,6 +359,19 @@ def _with_mean_below(
 
 
 @dataclass(frozen=True)
+class SolveReport:
+    """One solved problem: its objective, and its distance from the optimum at most."""
+
+    positive: Any
+    stage: str
+    gamma: float
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+@dataclass(frozen=True)
 class Solution:
     """What every solver reports beside its coefficients.
 
@@ -337,6 +399,12 @@ class Solution:
     def gap(self) -> float:
         """``objective - dual``."""
         return self.objective - self.dual
+
+    def report(self, positive: Any, stage: str) -> SolveReport:
+        """Return a report of this solution for a positive class, without its coefficients."""
+        return SolveReport(
+            positive, stage, self.gamma, self.objective, self.gap, self.n_iter, self.converged
+        )
 
     def warn_if_open(self, name: str, tol: float) -> None:
         """Warn if the gap is too large; ``name`` is the name of the problem."""

@@ -9,43 +9,32 @@ mahalanobis  ||M||_F^2, M = M' >= 0         K_M is a scalar product of linearly 
 
 With ``M = gamma w`` only the strength ``lam * gamma**2`` matters for the first and last, and
 ``lam * gamma`` for the others. The first is a linear support vector machine without bias in ``w``,
-which the interior-point method solves; for the others see smoothed_newton.py.
+which the interior-point method solves; for the others see penalties.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
-from slts.solvers._solvers import SquaredNormSystem
 from slts.solvers.hinge import (
     EXACT,
-    ROUGH_TOL,
-    Certified,
     HingeRows,
-    Multipliers,
     Solution,
-    SquaredNorm,
     check_positive,
-    minimise_over_working_sets,
-    ray_minimiser,
     saturated_point,
 )
-from slts.solvers.penalties import PENALTIES, SmoothedPenalty
-from slts.solvers.smoothed_newton import minimise_smoothed
+from slts.solvers.penalties import PENALTIES
 
 REGULARIZERS = tuple(PENALTIES)
 # Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
 SQUARED_NORMS = ("frobenius", "mahalanobis")
 # Below it, squares of the strength vanish.
 _LEAST_STRENGTH = 1e-150
-# Strengths, relative to the one asked for, whose solution is a new start where steps stall.
-_RESTARTS = (1.3, 0.7, 3.0)
 
 
 @dataclass(frozen=True)
@@ -152,10 +141,7 @@ def solve_metric_path(
         penalty = PENALTIES[regularizer](strength, Z.shape[-1]).in_units(unit)
         point = saturated_point(rows, penalty)
         if not penalty.closes(point, EXACT):
-            if isinstance(penalty, SmoothedPenalty):
-                point = minimise_smoothed(rows, penalty, point, tol, max_iter)
-            elif isinstance(penalty, SquaredNorm):
-                point = _minimise_squared_norm(rows, penalty, start, tol, max_iter)
+            point = penalty.minimise(rows, point, start, tol, max_iter)
         start = point.coef
         coef = (start if basis is None else basis @ start) / unit
         solution = MetricSolution(
@@ -175,44 +161,3 @@ def solve_metric_path(
         replace(solutions[s], gamma=gamma, lam=lam, metric=gamma * solutions[s].metric)
         for (gamma, lam), s in zip(pairs, strengths, strict=True)
     ]
-
-
-def _minimise_squared_norm(
-    rows: HingeRows, penalty: SquaredNorm, start: FloatArray | None, tol: float, max_iter: int
-) -> Certified:
-    """Minimise over working sets by interior-point steps."""
-    steps = partial(interior_minimiser, penalty=penalty, max_iter=max_iter)
-    approximate, solve = partial(steps, tol=ROUGH_TOL), partial(steps, tol=tol)
-    point = minimise_over_working_sets(rows, penalty, approximate, solve, start, tol=tol)
-    # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
-    margins = rows.margins(point.coef)
-    factor = ray_minimiser(margins, rows.weights, square=penalty.value(point.coef))
-    return point._replace(coef=factor * point.coef, loss=rows.loss(factor * margins))
-
-
-def interior_minimiser(
-    rows: HingeRows,
-    start: FloatArray | None,
-    *,
-    penalty: SquaredNorm,
-    tol: float,
-    max_iter: int,
-) -> Certified:
-    """Take interior-point steps with all rows until the gap closes.
-
-    Steps from an unlucky start can shrink to nothing. They do not from the optimum of a similar
-    problem.
-    """
-    zero, n_iter = np.zeros(rows.n_columns), 0
-    coef = zero if start is None else start
-    for ratio in (1.0, *_RESTARTS):
-        if ratio != 1.0:
-            similar = SquaredNormSystem(rows.signed, rows.weights, ratio * penalty.strength, zero)
-            n_iter += similar.minimise(tol=tol, max_iter=max_iter - n_iter, floor=penalty.floor)
-            coef = similar.coef
-        system = SquaredNormSystem(rows.signed, rows.weights, penalty.strength, coef)
-        n_iter += system.minimise(tol=tol, max_iter=max_iter - n_iter, floor=penalty.floor)
-        point = Certified(system.coef, system.loss, Multipliers(*system.certificate), n_iter)
-        if penalty.closes(point, tol) or n_iter >= max_iter:
-            break
-    return point

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,29 +18,29 @@ import numpy as np
 from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.series.dataset import Columns, Dataset, join
-from slts.tables import scan
-from slts.tables.assembly import identifiers, used_columns
-from slts.tables.columns import (
+from slts.series.dataset import Columns, Dataset, SeriesScan, join
+from slts.tables import assembly
+from slts.tables.assembly import BATCH_BYTES, TablePart
+from slts.tables.files import Files
+from slts.tables.roles import RequestedColumns, resolve_columns, without_column
+from slts.tables.rows import (
     NUMERIC,
     SAMPLE_ROWS,
     Named,
-    RequestedColumns,
     Rows,
     arrow_table,
+    identifiers,
     kind_of,
     plain_type,
     require_distinct,
 )
-from slts.tables.files import Files
-from slts.tables.roles import resolve_columns
-from slts.tables.scan import BATCH_BYTES, SeriesScan, TablePart
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 feather: Any = LazyModule("pyarrow.feather", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
 
+_FRAME = "the data frame"
 # Number of steps in a part; smaller if there would be fewer parts than `_PARTS`.
 _PART_STEPS, _PARTS = 1 << 20, 16
 # Row groups after its end that a part knows, in which its last series may go on.
@@ -65,7 +65,9 @@ class RowGroup(NamedTuple):
     n_rows: int
     n_values: int
 
-    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+    def batches(
+        self, names: Sequence[str], n_rows: int, share: float | None = None
+    ) -> Iterator[Rows]:
         """Read some columns in batches of at most `n_rows` rows, smaller if rows are large."""
         size = 8 * max(1, self.n_values // self.n_rows) * max(1, len(names))
         first = self.first
@@ -82,7 +84,7 @@ class RowGroup(NamedTuple):
                     columns=list(names),
                 ):
                     table = pa.Table.from_batches([batch]).select(list(names))
-                    yield Rows(table, Named(self.name), first)
+                    yield Rows(table, Named(self.name), first, share)
                     first += batch.num_rows
 
 
@@ -118,10 +120,6 @@ class ParquetPart(TablePart):
 
     Attributes
     ----------
-    name, source
-        File and row at which the part starts; name of the table.
-    columns, whole
-        See `TablePart`.
     groups
         The row groups.
     before
@@ -132,27 +130,15 @@ class ParquetPart(TablePart):
         Share of the table that ends with this part.
     """
 
-    name: str
-    table: str
-    columns: Columns
-    whole: bool
     groups: tuple[RowGroup, ...]
     before: RowGroup | None
     after: tuple[RowGroup, ...]
     share: float
 
-    @property
-    def source(self) -> str:
-        """Name of the table."""
-        return self.table
-
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read the rows that the part owns; see `TablePart.chunks`."""
-        for rows in self._rows(names, n_rows):
-            yield replace(rows, share=self.share)
-
-    def _rows(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
-        own = (rows for group in self.groups for rows in group.batches(names, n_rows))
+        groups, share = self.groups, self.share
+        own = (rows for group in groups for rows in group.batches(names, n_rows, share))
         if self.columns.form != "long" or self.whole:
             yield from own
             return
@@ -183,7 +169,7 @@ class ParquetPart(TablePart):
         """Read the rows after the part that continue its last series."""
         for group in self.after:
             # Most series end soon.
-            for rows in group.batches(names, 1 << 12):
+            for rows in group.batches(names, 1 << 12, self.share):
                 n_owned = _n_leading(rows, self.columns, last)
                 if n_owned:
                     yield rows.between(0, n_owned)
@@ -218,15 +204,15 @@ class ParquetScan(SeriesScan):
         sample = self._sample()
         self._all_columns_matter = not requested.names_channels
         columns = resolve_columns(sample, requested)
-        super().__init__(files.name, columns)
-        self._check_schemas(labels=False)
+        self._check_schemas(columns, labels=False)
         n_values = sum(group.n_values for group in self._groups)
-        self._n_bytes = 8 * n_values * len(columns.channels)
+        super().__init__(files.name, columns, n_bytes=8 * n_values * len(columns.channels))
 
     def _add(self, path: Path, name: str) -> None:
         """Read the footer of a file."""
         with open_parquet(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
+            require_distinct(schema.names, name)
             self._schemas[name] = schema
             first = 0
             for number in range(file.num_row_groups):
@@ -244,36 +230,33 @@ class ParquetScan(SeriesScan):
         """Read the first rows of the first file with rows."""
         name = self._groups[0].name if self._groups else self._files.names[0]
         schema, n_rows = self._schemas[name], 0
-        require_distinct(schema.names, name)
         tables = [schema.empty_table()]
         groups = (group for group in self._groups if group.name == name)
         for rows in (rows for g in groups for rows in g.batches(schema.names, SAMPLE_ROWS)):
             tables.append(rows.table)
-            n_rows += rows.table.num_rows
+            n_rows += len(rows)
             if n_rows >= SAMPLE_ROWS or sum(t.nbytes for t in tables) > BATCH_BYTES:
                 break
         return Rows(pa.concat_tables(tables), Named(self._files.name))
 
-    def _check_schemas(self, *, labels: bool) -> None:
+    def _check_schemas(self, columns: Columns, *, labels: bool) -> None:
         """Raise an error if a file differs from the first one in columns that matter."""
         first_name = self._groups[0].name
         first = self._schemas[first_name]
-        used = used_columns(self.columns, labels=labels)
+        used = columns.used(labels=labels)
         for name, schema in self._schemas.items():
-            if schema.names != first.names:
-                require_distinct(schema.names, name)
             every = {*first.names, *schema.names} if self._all_columns_matter else used
             absent = [c for c in sorted(every) if (c in first.names) != (c in schema.names)]
             if absent:
                 has, lacks = (name, first_name) if absent[0] in schema.names else (first_name, name)
                 raise DataError(
-                    f"{lacks} has no column {absent[0]!r}, but {has} has it. Name the columns to "
-                    f"use: channels=[...] (--channels ...)"
+                    f"{lacks} has no column {absent[0]!r}, but {has} has it. "
+                    f"{without_column(columns, absent[0], schema.names)}"
                 )
             for column in used:
                 dtype, other = schema.field(column).type, first.field(column).type
                 # Numbers of any type are read as float64.
-                is_number = column in self.columns.channels and kind_of(dtype) in NUMERIC
+                is_number = column in columns.channels and kind_of(dtype) in NUMERIC
                 if plain_type(dtype) != plain_type(other) and not is_number:
                     raise DataError(
                         f"{name}: column {column!r} has type {dtype}, but {other} in {first_name}: "
@@ -282,8 +265,8 @@ class ParquetScan(SeriesScan):
 
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
-        self._check_schemas(labels=labels)
-        whole = self.columns.form == "long" and (self._n_bytes or 0) <= scan.SMALL_BYTES
+        self._check_schemas(self.columns, labels=labels)
+        whole = self.columns.form == "long" and (self.n_bytes or 0) <= assembly.SMALL_BYTES
         starts = np.cumsum([0, *(group.n_values for group in self._groups)])
         n_steps = int(starts[-1])
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
@@ -296,7 +279,7 @@ class ParquetScan(SeriesScan):
         groups = self._groups
         return ParquetPart(
             name=f"{groups[start].name}, from row {groups[start].first}",
-            table=self.name,
+            source=self.name,
             columns=self.columns,
             whole=whole,
             groups=tuple(groups[start:stop]),
@@ -325,24 +308,23 @@ class FramePart(TablePart):
     """A data frame in memory, as an Arrow table."""
 
     table: Any
-    columns: Columns
-    name: str = "the data frame"
-    whole: bool = True
 
     @classmethod
     def of(cls, frame: object, requested: RequestedColumns) -> FramePart:
         """Find the columns in the first rows."""
-        table = arrow_table(frame, "the data frame")
-        rows = Rows(table.slice(0, SAMPLE_ROWS), Named("the data frame"))
-        return cls(table, resolve_columns(rows, requested))
+        return cls._of_table(arrow_table(frame, _FRAME), _FRAME, requested)
 
     @classmethod
     def of_feather(cls, path: Path, name: str, requested: RequestedColumns) -> FramePart:
         """Read a file in Arrow's own format."""
         with _read_errors(name):
             table = feather.read_table(path.absolute())
+        return cls._of_table(table, name, requested)
+
+    @classmethod
+    def _of_table(cls, table: Any, name: str, requested: RequestedColumns) -> FramePart:
         rows = Rows(table.slice(0, SAMPLE_ROWS), Named(name))
-        return cls(table, resolve_columns(rows, requested), name)
+        return cls(name, name, resolve_columns(rows, requested), True, table)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""

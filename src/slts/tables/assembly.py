@@ -1,11 +1,16 @@
-"""Rows of a table are checked, sorted and assembled into series: long, wide and list form."""
+"""Parts of tables, read in batches: rows are sorted, and assembled into series.
+
+In long form, chunks end inside series, so the last series of a chunk waits for the next chunk. All
+other series are complete, because the rows of a series must be contiguous: an identifier that is
+repeated later is an error. Only a part that is read whole may have its rows in any order.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,123 +18,130 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.series.batch import SeriesBatch, offsets_of
-from slts.series.dataset import Columns, Dataset
-from slts.series.missing import trim_padding
-from slts.series.naming import names_of, plain_times
-from slts.tables.columns import (
-    INEXACT,
-    TIME_FORMS,
+from slts.series.batch import SeriesBatch, names_of, offsets_of, plain_times
+from slts.series.dataset import Columns, Dataset, call
+from slts.series.values import trim_padding
+from slts.tables.rows import (
     Rows,
-    call,
-    first_other_time,
+    checked_rows,
     first_true,
-    joined,
-    kind_of,
-    on_grid,
-    parse_times,
-    plain_column,
+    first_wrong,
+    place_in_series,
+    plain_array,
+    plain_labels,
 )
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 
-_WHOLE = re.compile(r"([-+]?\d+)\.0*")
+# Largest size of a table in long form that is one part and is read whole.
+SMALL_BYTES = 64 * 2**20
+# Approximate size of the values of a batch, whatever the number of series in it. A larger series
+# is a batch of its own.
+BATCH_BYTES = 1 << 24
+# Largest number of rows in long form that are read at once; fewer if there are many channels.
+_CHUNK_ROWS = 1 << 16
+_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
+# Largest number of steps of the grid, in rows of the table: a smaller interval is a mistake.
+_MOST_STEPS = 1000
+# Largest rounding error of a time, in steps.
+_TOLERANCE = 1e-6
 
 
-def used_columns(columns: Columns, *, labels: bool) -> list[str]:
-    """Return the columns to read; labels and groups only if labels are needed."""
-    ids = columns.id_columns or (columns.id,)
-    names = [*ids, columns.time, *((columns.label, columns.groups) if labels else ())]
-    return [*dict.fromkeys(n for n in (*names, *columns.channels) if n is not None)]
+@dataclass(frozen=True)
+class TablePart:
+    """A part of a table that can be read on its own.
 
-
-def identifiers(table: Any, columns: Columns) -> Any:
-    """Return the column of identifiers of rows as they were read."""
-    if columns.id_columns:
-        return joined(table, columns.id_columns)
-    return plain_column(table[columns.id])
-
-
-def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Any:
-    """Raise an error for infinite values, and for rows without id, time or label.
-
-    The columns of the resulting table are the roles, and channels as float64, numbered.
+    Attributes
+    ----------
+    name, source
+        Names of the part and of the whole table, for messages.
+    columns
+        Role of each column.
+    whole
+        Whether all rows are read before series are assembled, so that rows may have any order.
     """
-    roles: dict[str, Any] = {}
-    names = {"id": columns.id, "time": columns.time}
-    names |= {"label": columns.label, "groups": columns.groups} if labels else {}
-    for role, name in names.items():
-        if name is None or (role == "time" and columns.form == "lists"):
-            continue
-        table = rows.table
-        column = identifiers(table, columns) if role == "id" else plain_column(table[name])
-        missing = column.is_null(nan_is_null=True)
-        if pa.types.is_string(column.type):
-            missing = compute.or_(missing, compute.equal(column, "").fill_null(False))
-        row = first_true(missing)
-        if row is not None:
-            place = place_in_series(rows, columns, row)
-            raise DataError(f"{place}: {name!r} ({role}) is missing: fill it in or drop the row")
-        roles[role] = column
-    if "time" in roles:
-        roles["time"] = _read_times(rows, columns, roles["time"])
-    if columns.form != "lists":
-        # A name may be that of a role.
-        values = [_checked_numbers(rows, columns, name) for name in columns.channels]
-        roles |= {str(c): value for c, value in enumerate(values)}
-    return pa.table(roles)
+
+    name: str
+    source: str
+    columns: Columns
+    whole: bool
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
+        """Read some columns, in chunks of at most about `n_rows` rows."""
+        raise NotImplementedError
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read the series of the part; there may be none. Memory does not grow with its size."""
+        if self.columns.form != "long":
+            yield from self._row_batches(labels, batch_size)
+        elif not self.whole:
+            yield from self._long_batches(labels, batch_size)
+        elif tables := list(self._checked_chunks(labels)):
+            table = _joined([table for table, _ in tables])
+            dataset = assemble(table, self.columns, self.source, share=tables[-1][1], whole=True)
+            yield from dataset.batches(labels=labels, batch_size=batch_size)
+
+    def _checked_chunks(self, labels: bool) -> Iterator[tuple[Any, float | None]]:
+        n_rows = min(_CHUNK_ROWS, max(1, _batch_rows(self.columns) // 4))
+        for rows in self.chunks(self.columns.used(labels=labels), n_rows):
+            if len(rows):
+                yield checked_rows(rows, self.columns, labels=labels), rows.share
+
+    def _long_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        most = _batch_rows(self.columns)
+        # Rows that were read but not yet returned. The last series may go on in the next chunk.
+        waiting, starts, share = None, np.empty(0, np.int64), None
+        for table, share in self._checked_chunks(labels):
+            waiting = table if waiting is None else _joined([waiting, table])
+            starts = series_starts(waiting["id"])
+            if len(starts) > 1 and (len(starts) > batch_size or len(waiting) >= most):
+                yield from self._assembled(waiting, starts, batch_size, share)
+                waiting, starts = waiting.slice(starts[-1]), np.zeros(1, np.int64)
+        if waiting is not None:
+            yield from self._assembled(waiting, np.append(starts, len(waiting)), batch_size, share)
+
+    def _assembled(
+        self, rows: Any, bounds: IntArray, batch_size: int, share: float | None
+    ) -> Iterator[Dataset]:
+        """Yield complete series, of which `bounds` are the first rows and the end."""
+        for a, b in _grouped(bounds[1:], _batch_rows(self.columns), batch_size):
+            batch = rows.slice(bounds[a], bounds[b] - bounds[a])
+            yield assemble(batch, self.columns, self.source, share=share)
+
+    def _row_batches(self, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        columns = self.columns
+        for rows in self.chunks(columns.used(labels=labels), batch_size):
+            lengths: IntArray = np.ones(len(rows), dtype=np.int64)
+            if columns.form == "lists":
+                lists = rows.table[columns.channels[0]].combine_chunks()
+                lengths = lists.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+            for start, stop in _grouped(np.cumsum(lengths), _batch_rows(columns), batch_size):
+                batch = rows.between(start, stop)
+                yield read_series_of_rows(batch, columns, self.source, labels=labels)
 
 
-def place_in_series(rows: Rows, columns: Columns, row: int) -> str:
-    """Return file, row and, if there is one, identifier."""
-    id = None if columns.id is None else identifiers(rows.table, columns)[row].as_py()
-    return rows.place(row) if id in (None, "") else f"{rows.place(row)} (series {id!r})"
+def _joined(tables: Sequence[Any]) -> Any:
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _checked_numbers(rows: Rows, columns: Columns, name: str) -> Any:
-    """Return a channel as float64, which must be finite and represent integers exactly."""
-    column = plain_column(rows.table[name])
-    numbers = column.cast(pa.float64(), safe=False)
-    row = _first_wrong(column, numbers.to_numpy())
-    if row is not None:
-        value = column[row].as_py()
-        why = "is infinite" if np.isinf(float(value)) else "has more digits than float64 represents"
-        raise DataError(
-            f"{place_in_series(rows, columns, row)}: {name!r} {why} ({value}). Correct the value, "
-            f"or drop the series"
-        )
-    return numbers
+def _batch_rows(columns: Columns) -> int:
+    """Return how many rows have about the size of a batch."""
+    return max(1, BATCH_BYTES // (8 * len(columns.channels)))
 
 
-def _first_wrong(column: Any, numbers: FloatArray) -> int | None:
-    """Return the first row of a column that is infinite, or an integer that float64 rounds."""
-    wrong = np.isinf(numbers)
-    if kind_of(column.type) == "integer":
-        wrong |= np.abs(numbers) >= INEXACT
-    return int(np.argmax(wrong)) if wrong.any() else None
+def _grouped(ends: IntArray, most: int, count: int) -> Iterator[tuple[int, int]]:
+    """Divide consecutive series into groups; yield the first of each, and the first after it.
 
-
-def _read_times(rows: Rows, columns: Columns, column: Any) -> Any:
-    """Read times; raise an error if they are not finite, or not as in the first rows."""
-    form = columns.time_form
-    expected = f"text such as {TIME_FORMS[form]}" if form else "finite numbers or timestamps"
-    is_text = pa.types.is_string(column.type)
-    row: int | None = 0
-    if is_text == (form is not None):
-        try:
-            times = column if form is None else parse_times(column, form)
-            is_float = pa.types.is_floating(times.type)
-            row = first_true(compute.invert(compute.is_finite(times))) if is_float else None
-            if row is None:
-                return times
-        except pa.ArrowInvalid:
-            row = first_other_time(column, str(form))
-    assert row is not None
-    raise DataError(
-        f"{place_in_series(rows, columns, row)}: {columns.time!r} (time) holds "
-        f"{column[row].as_py()!r}, expected {expected}, as in the first rows"
-    )
+    A group has at most `count` series and the size `most`; a larger series is alone. `ends` are
+    the sums of the sizes up to every series.
+    """
+    first, size = 0, 0
+    while first < len(ends):
+        n_fitting = int(np.searchsorted(ends, size + most, side="right")) - first
+        stop = first + max(1, min(count, n_fitting))
+        yield first, stop
+        first, size = stop, int(ends[stop - 1])
 
 
 class Steps(NamedTuple):
@@ -162,8 +174,7 @@ def read_series_of_rows(rows: Rows, columns: Columns, source: str, *, labels: bo
     def place(row: int) -> str:
         return place_in_series(rows, columns, row)
 
-    dataset = _dataset(steps, checked, np.arange(len(rows)), columns, source, place)
-    return replace(dataset, share=rows.share)
+    return _dataset(steps, checked, np.arange(len(rows)), columns, source, place, rows.share)
 
 
 def assemble(
@@ -190,8 +201,7 @@ def assemble(
     def place(series: int) -> str:
         return f"{source}: series {checked['id'][int(first[series])].as_py()!r}"
 
-    dataset = _dataset(steps, checked, first, columns, source, place)
-    return replace(dataset, share=share)
+    return _dataset(steps, checked, first, columns, source, place, share)
 
 
 def _several_ids(columns: Columns) -> str:
@@ -209,6 +219,7 @@ def _dataset(
     columns: Columns,
     source: str,
     place: Callable[[int], str],
+    share: float | None,
 ) -> Dataset:
     """Make a data set; steps without values at the ends of series are removed.
 
@@ -223,19 +234,16 @@ def _dataset(
         for role in ("id", "label", "groups")
         if role in checked.column_names
     }
-    ids, label, groups = map(of_series.get, ("id", "label", "groups"))
+    labels, groups = plain_labels(of_series.get("label")), plain_labels(of_series.get("groups"))
+    ids, channels = of_series.get("id"), columns.channel_names
     names = None if ids is None else names_of(ids, columns.id)
     known = None if times is None else plain_times(times)
-    series = trim_padding(
-        SeriesBatch.from_checked(values, offsets, columns.channel_names, names, known)
-    )
+    series = trim_padding(SeriesBatch.from_checked(values, offsets, channels, names, known))
     missing = np.isnan(series.values).all(axis=1)
     empty = np.logical_and.reduceat(missing, series.offsets[:-1])
     if empty.any():
         raise DataError(f"{place(int(np.argmax(empty)))}: the series has no values. Leave it out")
-    return Dataset(
-        series, plain_labels(label), ids, source, columns, notes, groups=plain_labels(groups)
-    )
+    return Dataset(series, labels, ids, source, columns, notes, share, groups)
 
 
 # -- One row per step
@@ -344,7 +352,7 @@ def _flat_values(
             raise DataError(f"{place}: the times in {name!r} do not increase: sort the lists")
         return times
     numbers: FloatArray = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    position = _first_wrong(values, numbers)
+    position = first_wrong(values, numbers)
     if position is not None:
         row = int(np.searchsorted(bounds, position, side="right"))
         raise DataError(
@@ -355,32 +363,94 @@ def _flat_values(
     return numbers
 
 
-# -- Labels
+# -- Steps on a time grid
 
 
-def plain_array(column: Any) -> AnyArray:
-    """Convert an Arrow column without missing values; text becomes an array of text."""
-    array: AnyArray = column.to_numpy()
-    return np.asarray(array.tolist()) if array.dtype == object else array
-
-
-def plain_labels(labels: AnyArray | None) -> AnyArray | None:
-    """Convert labels; text that differs only in its form becomes equal."""
-    if labels is None or labels.dtype.kind != "U":
-        return labels
-    forms = {text: plain_label(text) for text in np.unique(labels).tolist()}
-    return np.asarray([forms[text] for text in labels.tolist()])
-
-
-def plain_label(text: str) -> str:
-    r"""Return the usual form of a label: Unicode NFC, single spaces, whole numbers without point.
+def grid_step(every: str, source: str, *, timestamps: bool) -> float:
+    """Return the step of a time grid: in nanoseconds for timestamps, else in the unit of the time.
 
     Examples
     --------
-    >>> from slts.tables.assembly import plain_label
-    >>> plain_label("left\u00a0hand "), plain_label("1.0"), plain_label("cafe\u0301") == "café"
-    ('left hand', '1', True)
+    >>> from slts.tables.assembly import grid_step
+    >>> grid_step("20ms", "a.csv", timestamps=True), grid_step("0.5", "b.csv", timestamps=False)
+    (20000000.0, 0.5)
     """
-    text = " ".join(unicodedata.normalize("NFC", text).split())
-    match = _WHOLE.fullmatch(text)
-    return match[1] if match else text
+    number, unit = _number_and_unit(every)
+    example = "a duration such as 20ms, 1s or 5min" if timestamps else "a number such as 0.02"
+    step = number * (_NANOSECONDS.get(unit, math.nan) if timestamps else 1.0)
+    if not 0.0 < step < math.inf or (unit and not timestamps):
+        held = "holds timestamps" if timestamps else "holds numbers, whose unit is not known"
+        raise DataError(
+            f"{source}: every (--every) must be {example}, because the time {held}; got {every}"
+        )
+    return step
+
+
+def same_step(one: str | None, other: str | None) -> bool:
+    """Whether two intervals are equal, whatever their units; None is no grid.
+
+    Examples
+    --------
+    >>> from slts.tables.assembly import same_step
+    >>> same_step("20ms", "0.02s"), same_step("0.02", "0.02s"), same_step(None, "1")
+    (True, False, False)
+    """
+    if one is None or other is None:
+        return one is other
+    (a, unit), (b, other_unit) = _number_and_unit(one), _number_and_unit(other)
+    sizes = a * _NANOSECONDS.get(unit, 1), b * _NANOSECONDS.get(other_unit, 1)
+    return bool(unit) == bool(other_unit) and math.isclose(*sizes, rel_tol=1e-9)
+
+
+def _number_and_unit(every: str) -> tuple[float, str]:
+    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*([a-z]*)\s*", every)
+    return (0.0, "") if match is None else (float(match[1]), match[2])
+
+
+def on_grid(
+    values: FloatArray, times: AnyArray, offsets: IntArray, every: str, source: str
+) -> tuple[FloatArray, AnyArray, IntArray]:
+    """Interpolate the channels of every series linearly, from its first time in equal steps.
+
+    The times increase within each series.
+    """
+    unit = None
+    if times.dtype.kind in "Mm":
+        unit = f"{'datetime' if times.dtype.kind == 'M' else 'timedelta'}64[ns]"
+        times = times.astype(unit).astype(np.int64)
+    step = grid_step(every, source, timestamps=unit is not None)
+    starts, stops = offsets[:-1], offsets[1:]
+    # Rounding must not remove the last step.
+    lengths = np.floor((times[stops - 1] - times[starts]) / step + _TOLERANCE).astype(np.int64) + 1
+    if lengths.sum() > _MOST_STEPS * len(times):
+        raise DataError(
+            f"{source}: every={every} (--every {every}) is too small for these times: "
+            f"{len(times):,} rows would become {lengths.sum():,}"
+        )
+    is_whole = times.dtype.kind in "iu" and step < 2.0**62 and step == int(step)
+    passed = [np.arange(n) * (int(step) if is_whole else step) for n in lengths]
+    series = [
+        np.column_stack(
+            [
+                _interpolated(grid, times[a:b] - times[a], channel, _TOLERANCE * step)
+                for channel in values[a:b].T
+            ]
+        )
+        for grid, a, b in zip(passed, starts, stops, strict=True)
+    ]
+    grids = np.concatenate([times[a] + grid for a, grid in zip(starts, passed, strict=True)])
+    if unit is not None:
+        grids = grids.astype(unit)
+    return np.ascontiguousarray(np.concatenate(series)), grids, offsets_of(lengths)
+
+
+def _interpolated(
+    grid: FloatArray, times: FloatArray, values: FloatArray, tolerance: float
+) -> FloatArray:
+    """Interpolate between observed values; before the first and after the last, they are NaN."""
+    observed, result = ~np.isnan(values), np.full(len(grid), np.nan)
+    if observed.any():
+        known = times[observed]
+        inside = (grid >= known[0] - tolerance) & (grid <= known[-1] + tolerance)
+        result[inside] = np.interp(grid[inside], known, values[observed])
+    return result

@@ -13,18 +13,10 @@ from slts.errors import DataError
 from slts.execution import dask_client
 from slts.extras import LazyModule
 from slts.series.convert import as_series
-from slts.series.dataset import Columns, Dataset, first_missing
-from slts.tables.columns import (
-    NUMERIC,
-    SAMPLE_ROWS,
-    Named,
-    RequestedColumns,
-    Rows,
-    arrow_table,
-    kind_of,
-)
-from slts.tables.roles import resolve_columns
-from slts.tables.scan import SeriesScan, TablePart
+from slts.series.dataset import Dataset, SeriesScan, first_missing
+from slts.tables.assembly import TablePart
+from slts.tables.roles import RequestedColumns, resolve_columns
+from slts.tables.rows import NUMERIC, SAMPLE_ROWS, Named, Rows, arrow_table, kind_of
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")
@@ -138,26 +130,14 @@ class FramePart(TablePart):
 
     Attributes
     ----------
-    name
-        Name for messages.
     payload
         The partition as a Dask `Delayed`; None if it is computed elsewhere.
-    columns
-        Role of each column.
     frame
         The computed partition, a pandas frame.
     """
 
-    name: str
     payload: Any = field(repr=False)
-    columns: Columns
     frame: Any = field(default=None, repr=False)
-    whole = True
-
-    @property
-    def source(self) -> str:
-        """Name of the data frame."""
-        return _FRAME
 
     def holding(self, frame: Any) -> FramePart:
         """Return a part that reads the computed payload."""
@@ -193,6 +173,6 @@ def scan_frame(frame: Any, requested: RequestedColumns) -> SeriesScan:
         if len(first):
             rows = arrow_table(first, name)
             columns = resolve_columns(Rows(rows, Named(name)), requested)
-            parts = [FramePart(*part, columns) for part in payloads.items()]
+            parts = [FramePart(n, _FRAME, columns, True, part) for n, part in payloads.items()]
             return SeriesScan(_FRAME, columns, parts)
     raise DataError(f"{_FRAME} has no rows")

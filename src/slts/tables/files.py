@@ -14,17 +14,16 @@ from typing import Any, TypeAlias
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
-from slts.tables.assembly import checked_rows, used_columns
-from slts.tables.columns import (
+from slts.tables.assembly import TablePart
+from slts.tables.roles import (
     FILE_LABEL,
     FOLDER_LABEL,
-    SAMPLE_ROWS,
     ExpectedColumns,
     RequestedColumns,
-    Rows,
+    resolve_columns,
+    without_column,
 )
-from slts.tables.roles import resolve_columns
-from slts.tables.scan import TablePart
+from slts.tables.rows import SAMPLE_ROWS, Rows, checked_rows
 from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_times
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -110,7 +109,9 @@ def _matches(pattern: str) -> list[str]:
     names = [
         name
         for name in glob.glob(pattern, recursive=True)
-        if os.path.isfile(name) and not _is_hidden(Path(name).parts[n_fixed:])
+        if os.path.isfile(name)
+        and not _is_hidden(Path(name).parts[n_fixed:])
+        and os.path.basename(name) != LABEL_FILE
     ]
     if not names:
         raise FileNotFoundError(
@@ -197,22 +198,17 @@ class FilesPart(TablePart):
 
     Attributes
     ----------
-    name, folder
-        The source as it was given, and the folder that all files are in.
+    folder
+        The folder that all files are in.
     files
         The files by their names below the folder.
-    columns
-        Role of each column.
     requested
         What the caller says; `id`, `label` and `groups` are columns of ``labels.csv``.
     """
 
-    name: str
     folder: Path
     files: dict[str, Path]
-    columns: Columns
     requested: RequestedColumns
-    whole = False
 
     @classmethod
     def of(cls, files: Files, requested: RequestedColumns) -> FilesPart:
@@ -235,7 +231,7 @@ class FilesPart(TablePart):
         group = None if requested.groups is None else _GROUP
         columns = _resolve(files, requested)
         columns = replace(columns, label=label or columns.label, groups=group)
-        return cls(files.name, files.root, paths, columns, requested)
+        return cls(files.name, files.name, columns, False, files.root, paths, requested)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read the files in the order of ``labels.csv``, or of their names without it."""
@@ -272,8 +268,8 @@ class FilesPart(TablePart):
         if wrong:
             verb = "has no" if wrong[0] in first else "has another"
             raise DataError(
-                f"{table.name} {verb} column {wrong[0]!r}, unlike the first file. Name the columns "
-                f"to use: channels=[...] (--channels ...)"
+                f"{table.name} {verb} column {wrong[0]!r}, unlike the first file. "
+                f"{without_column(self.columns, wrong[0], table.names)}"
             )
 
     def _labels(self) -> dict[str, tuple[str, str]]:
@@ -281,7 +277,7 @@ class FilesPart(TablePart):
         table = CsvFile.at(self.folder / LABEL_FILE, str(self._shown / LABEL_FILE))
         columns = self._label_columns(table)
         labels: dict[str, tuple[str, str]] = {}
-        for rows in table.chunks(columns, used_columns(columns, labels=True)):
+        for rows in table.chunks(columns, columns.used(labels=True)):
             roles = checked_rows(rows, columns, labels=True)
             cells = [[cell.strip() for cell in c.to_pylist()] for c in roles.columns]
             for row, (file, *values) in enumerate(zip(*cells, strict=True)):
@@ -315,7 +311,13 @@ class FilesPart(TablePart):
                 files[name] = path
             elif self._shown.name:
                 # A pattern and a list may be some of the files.
-                raise DataError(f"{listing} names {name!r}, which is not in the folder")
+                first = next(iter(self.files))
+                pattern = "*/" * first.count("/") + f"*{Path(first).suffix}"
+                raise DataError(
+                    f"{listing} names {name!r}, which is not in the folder. Correct the name; or, "
+                    f"to read only the files that exist, replace the folder by a pattern: "
+                    f"{str(self._shown / pattern)!r}"
+                )
         labelled = set(files.values())
         unlabelled = [name for name, path in self.files.items() if path not in labelled]
         if unlabelled:

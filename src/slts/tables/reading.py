@@ -17,18 +17,17 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, Layout
-from slts.datasets.japanese_vowels import NAMES, TITLE, load
-from slts.datasets.ts_format import parse_ts
+from slts.datasets import NAMES, TITLE, load, parse_ts
 from slts.errors import DataError
 from slts.series.batch import SeriesBatch
 from slts.series.convert import as_series, is_frame
-from slts.series.dataset import Dataset, first_missing
-from slts.series.missing import trim_padding
+from slts.series.dataset import Dataset, SeriesScan, first_missing
+from slts.series.values import trim_padding
 from slts.tables.arrow import FramePart, ParquetScan
-from slts.tables.columns import ExpectedColumns, RequestedColumns
+from slts.tables.assembly import TablePart
 from slts.tables.dask_collections import BagScan, is_bag, is_collection, scan_frame
 from slts.tables.files import FilesPart, find_files
-from slts.tables.scan import SeriesScan, TablePart
+from slts.tables.roles import ExpectedColumns, RequestedColumns
 from slts.tables.text import CsvPart, base_suffix, open_binary, saved_stdin
 
 _NPZ_ARRAYS = (
@@ -120,7 +119,7 @@ def scan_series(
     if is_collection(source):
         return BagScan(source, requested) if is_bag(source) else scan_frame(source, requested)
     if is_frame(source):
-        return _of_part(FramePart.of(source, requested))
+        return _of_one(FramePart.of(source, requested))
     raise DataError(
         f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
         f"Bag, got {'an empty list' if source == [] else type(source).__name__}"
@@ -171,32 +170,28 @@ def _scan_path(source: Any, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source by its name."""
     if isinstance(source, str) and source == "-":
         path = saved_stdin()
-        return _of_part(CsvPart.of(path, "standard input", requested), path.stat().st_size)
+        return _of_one(CsvPart.of(path, "standard input", requested), path.stat().st_size)
     if isinstance(source, str) and source.partition(":")[0] in NAMES and not os.path.exists(source):
         requested.require_none(source)
-        return _of_whole(WholePart(source, None, requested.expected))
+        return _of_one(WholePart(source, None, requested.expected))
     files = find_files(source)
     if files.form == "parquet":
         return ParquetScan(files, requested)
     one_per_file = requested.expected.one_file_per_series and not requested.ids
     if files.form == "text" and (one_per_file or not files.is_one):
-        return _of_part(FilesPart.of(files, requested), files.n_bytes)
+        return _of_one(FilesPart.of(files, requested), files.n_bytes)
     path, name = files.paths[0], files.names[0]
     if files.form == "text":
-        return _of_part(CsvPart.of(path, name, requested), files.n_bytes)
+        return _of_one(CsvPart.of(path, name, requested), files.n_bytes)
     if files.form == "feather":
-        return _of_part(FramePart.of_feather(path, name, requested), files.n_bytes)
+        return _of_one(FramePart.of_feather(path, name, requested), files.n_bytes)
     requested.require_none(name)
-    return _of_whole(WholePart(name, path, requested.expected), files.n_bytes)
+    return _of_one(WholePart(name, path, requested.expected), files.n_bytes)
 
 
-def _of_part(part: TablePart, n_bytes: int | None = None) -> SeriesScan:
-    """Scan a table with one part, which is read from beginning to end."""
+def _of_one(part: TablePart | WholePart, n_bytes: int | None = None) -> SeriesScan:
+    """Scan a source with one part, which is read from beginning to end."""
     return SeriesScan(part.name, part.columns, [part], n_bytes)
-
-
-def _of_whole(part: WholePart, n_bytes: int | None = None) -> SeriesScan:
-    return SeriesScan(part.name, None, [part], n_bytes)
 
 
 # -- Sources without named columns
@@ -219,6 +214,7 @@ class WholePart:
     name: str
     path: Path | None
     expected: ExpectedColumns
+    columns = None
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read everything, and yield slices of it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,17 +17,14 @@ import numpy as np
 
 from slts.errors import DataError
 from slts.quantities import list_first
-from slts.series.dataset import Columns
-from slts.series.missing import Mask
-from slts.tables.assembly import checked_rows, steps_of
-from slts.tables.columns import (
+from slts.series.dataset import Columns, call
+from slts.series.values import Mask
+from slts.tables.assembly import grid_step, steps_of
+from slts.tables.rows import (
     NUMERIC,
-    ROW_NUMBERS,
     Kind,
-    RequestedColumns,
     Rows,
-    call,
-    grid_step,
+    checked_rows,
     is_number,
     joined,
     kind_of,
@@ -40,6 +37,10 @@ from slts.tables.columns import (
 ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
 TIME_NAMES = ("time", "t", "timestamp", "step", "date", "datetime")
 LABEL_NAMES = ("label", "class", "class_label", "target", "category")
+# Row numbers that pandas and Dask write with a frame.
+ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
+# The label of a folder with one file per series is no column of its files.
+FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # Least number of columns that can be the steps of series, one series per row.
 LEAST_STEPS = 7
 # Steps that show that a column rises.
@@ -50,6 +51,68 @@ _UNUSABLE: dict[str, tuple[Kind, ...]] = {
     "time": ("boolean", "other", "empty"),
     "label": ("list", "other", "empty"),
 }
+
+
+@dataclass(frozen=True)
+class ExpectedColumns:
+    """What a trained model says about the columns of a table.
+
+    Attributes
+    ----------
+    channels
+        Names of its channels, which are read in this order if all are present.
+    label, time, ids
+        Columns of its training data, which have the same roles in other tables that have them.
+    n_channels
+        Number of its channels.
+    """
+
+    channels: Sequence[str] | None = None
+    label: str | None = None
+    n_channels: int | None = None
+    time: str | None = None
+    ids: Sequence[str] = ()
+
+    @property
+    def one_file_per_series(self) -> bool:
+        """Whether the model was trained on a folder of files."""
+        return self.label in (FILE_LABEL, FOLDER_LABEL)
+
+
+@dataclass(frozen=True)
+class RequestedColumns:
+    """What the caller says about the columns; see `slts.scan_series`.
+
+    `expected` is what a model says.
+    """
+
+    id: str | Sequence[str] | None = None
+    time: str | None = None
+    label: str | None = None
+    channels: str | Sequence[str] | None = None
+    groups: str | None = None
+    every: str | float | None = None
+    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that identify the series together."""
+        if self.id is None or isinstance(self.id, str):
+            return () if self.id is None else (self.id,)
+        return tuple(self.id)
+
+    @property
+    def names_channels(self) -> bool:
+        """Whether the caller or a model names the channels: other columns do not matter then."""
+        return self.channels is not None or self.expected.channels is not None
+
+    def require_none(self, source: str) -> None:
+        """Raise an error if a column of a source without named columns is requested."""
+        for role in ("id", "time", "label", "channels", "groups", "every"):
+            if getattr(self, role) is not None:
+                raise DataError(
+                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
+                )
 
 
 @dataclass(frozen=True)
@@ -78,10 +141,28 @@ class _Table:
     def error(self, problem: str) -> DataError:
         return DataError(f"{self.name}: {problem}. The columns are {self.described()}")
 
-    def example(self, name: str) -> str:
+    def first(self, name: str) -> Any:
         """Return the first value of a column."""
         values = self.column(name)[:1000].to_pylist()
-        return next((repr(value) for value in values if value not in (None, "")), "no value")
+        return next((value for value in values if value not in (None, "")), None)
+
+    def example(self, name: str) -> str:
+        """Return the first value of a column, for messages."""
+        value = self.first(name)
+        return "no value" if value is None else repr(value)
+
+    def is_unique(self, *names: str) -> bool:
+        """Tell whether columns together differ in all rows."""
+        rows = self.rows.table
+        column = joined(rows, names) if names[1:] else rows[names[0]]
+        return len(column.unique()) == len(self.rows)
+
+    def is_constant(self, name: str) -> bool:
+        return len(self.column(name).unique()) < 2
+
+    def numbers(self, names: Sequence[str]) -> list[str]:
+        """Return those columns that hold numbers."""
+        return [name for name in names if self.kinds[name] in NUMERIC]
 
     def require(self, name: str, role: str) -> None:
         """Raise an error for a column that does not exist."""
@@ -226,7 +307,7 @@ def _form(
     """Return what a row is: a step, or a series; raise an error if that is not clear."""
     lists = [name for name in chosen or free if table.kinds[name] == "list"]
     if lists and (chosen is None or len(lists) == len(chosen)):
-        numbers = [name for name in free if table.kinds[name] in NUMERIC]
+        numbers = table.numbers(free)
         if chosen is None and numbers:
             raise table.error(
                 f"{lists[0]!r} holds lists and {numbers[0]!r} one number per row. If a row is a "
@@ -238,12 +319,12 @@ def _form(
         return "wide"
     id, steps = roles["id"], chosen or _numbered(table, free)
     may_be_wide = requested.expected.channels is None and roles["time"] is None
-    is_series = id is None or _is_unique(table, requested, id)
+    is_series = id is None or table.is_unique(*(requested.ids or (id,)))
     if may_be_wide and len(steps) >= LEAST_STEPS and is_series:
         return "wide"
     if id is None:
         raise _no_identifier(table, free, roles)
-    is_short = table.rows.table.num_rows > 1 and _is_unique(table, requested, id)
+    is_short = table.rows.table.num_rows > 1 and table.is_unique(*(requested.ids or (id,)))
     all_named = chosen is not None and roles["time"] is not None
     if is_short and not all_named and requested.expected.channels is None:
         raise table.error(
@@ -251,11 +332,6 @@ def _form(
             f"column that identifies a series: id='...' (--id ...){_if_wide(table, free)}"
         )
     return "long"
-
-
-def _is_unique(table: _Table, requested: RequestedColumns, id: str) -> bool:
-    column = joined(table.rows.table, requested.ids) if requested.ids[1:] else table.column(id)
-    return bool(len(column.unique()) == table.rows.table.num_rows)
 
 
 def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
@@ -275,7 +351,7 @@ def _numbered(table: _Table, free: Sequence[str]) -> tuple[str, ...]:
 
 def _if_wide(table: _Table, free: Sequence[str]) -> str:
     """Return how to name the steps if every row is a series; nothing for a few columns."""
-    numbers = [name for name in free if table.kinds[name] in NUMERIC]
+    numbers = table.numbers(free)
     stems = Counter(name.rstrip("0123456789.") for name in numbers)
     stem, size = max(stems.items(), key=lambda item: item[1], default=("", 0))
     if size >= LEAST_STEPS:
@@ -303,10 +379,11 @@ def _no_identifier(
     proposed = [[name] for name in repeated[:2]] + ([repeated[:2]] if repeated[1:] else [])
     calls = " or ".join(call("id", *names) for names in proposed) or call("id", "...")
     if_wide = _if_wide(table, free) if roles["time"] is None else ""
+    melted = _if_melted(table, free[-2], table.numbers(free)) if free[1:] else ""
     return table.error(
         f"no column is named as the identifier of the series. Name it, such as {calls}"
-        f"{if_wide}. If there is none, add one, or put every "
-        f"series in a file of its own, in one folder"
+        f"{if_wide}. If there is none, add one, or put every series in a file of its own, in one "
+        f"folder{'. ' if melted else ''}{melted}"
     )
 
 
@@ -380,35 +457,65 @@ def _safety(table: _Table, columns: Columns, wrong: Mask, problem: str, role: st
     if getattr(columns, role) is None:
         answers.append(f"If {names[0]!r} is the {role}, use {call(role, names[0])}")
     if others:
-        answers.append(f"To leave out what is no channel, use {_channels(others)}")
-    answers.append(f"To use all as channels, use {_channels(columns.channels)}")
+        answers.append(f"To leave out what is no channel, use {call('channels', *others)}")
+    answers.append(f"To use all as channels, use {call('channels', *columns.channels)}")
     return table.error(". ".join(answers))
 
 
-def _channels(names: Sequence[str]) -> str:
-    """Return how to name channels; many are cut."""
-    return call("channels", *names) if len(names) <= 12 else "channels=[...] (--channels ...)"
+def without_column(columns: Columns, name: str, others: Sequence[str]) -> str:
+    """Return what to do if one file has a column that another, with columns `others`, lacks."""
+    channels = [channel for channel in columns.channels if channel in others]
+    if not channels or name in (columns.id, *columns.id_columns, columns.time, columns.label):
+        return "Add the column, or leave the file out"
+    return f"To use the channels that both have, use {call('channels', *channels)}"
 
 
 def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     """Return the question about a column that cannot be a channel; it may name channels."""
     is_text, dtype = table.kinds[name] == "text", table.rows.table.schema.field(name).type
     holds = f"text, such as {table.example(name)}," if is_text else f"values of type {dtype}"
-    numbers = [n for n in columns.channels if table.kinds[n] in NUMERIC]
+    numbers = table.numbers(columns.channels)
     may_be = ("time", "label") if columns.form == "long" else ("label",)
     calls = [call(role, name) for role in may_be if getattr(columns, role) is None]
-    answers = [f"If it is one of these, use {' or '.join(calls)}"] if calls else []
-    if is_text and len(numbers) == 1 and columns.form == "long" and columns.time is not None:
-        ids = columns.id_columns or (columns.id,)
-        index = [n for n in (*ids, columns.time, columns.label, columns.groups) if n is not None]
-        answers.append(
-            f"If it names channels, as after melt, give every channel a column; in pandas: "
-            f"table.pivot(index={index}, columns={name!r}, values={numbers[0]!r}).reset_index()"
-        )
-    elif numbers:
-        answers.append(f"To leave it out, use {_channels(numbers)}")
-    how = ". ".join(answers) or "Drop it, or name the channels"
+    answers = [_if_time_of_day(table, name)]
+    if not answers[0] and calls:
+        answers = [f"If it is one of these, use {' or '.join(calls)}"]
+    pivot = _if_melted(table, name, numbers) if columns.form == "long" else ""
+    if pivot or numbers:
+        answers.append(pivot or f"To leave it out, use {call('channels', *numbers)}")
+    how = ". ".join(filter(None, answers)) or "Drop it, or name the channels"
     return table.error(f"column {name!r} holds {holds} and has no role. {how}")
+
+
+def _if_melted(table: _Table, name: str, numbers: Sequence[str]) -> str:
+    """Return how to pivot a table if text names its channels; nothing if it does not.
+
+    The values are the only numbers, or the column after the text, as in pandas. The other columns
+    identify a row only together with the text.
+    """
+    names = [n for n in table.kinds if not ROW_NUMBERS.fullmatch(n)]
+    after = names[names.index(name) + 1 :]
+    values = numbers if len(numbers) == 1 else after if after == [*numbers][-1:] else []
+    index = [n for n in names if n not in (name, *values)]
+    may_be = table.kinds[name] == "text" and len(values) == 1 and len(index) > 1
+    if not may_be or any(table.kinds[n] in ("list", "other") for n in index):
+        return ""
+    if table.is_unique(*index) and not table.is_constant(name):
+        return ""
+    return (
+        f"If {name!r} names channels, as after melt, give every channel a column; in pandas: "
+        f"table.pivot(index={index}, columns={name!r}, values={values[0]!r}).reset_index()"
+    )
+
+
+def _if_time_of_day(table: _Table, name: str) -> str:
+    """Return how to add a date to times such as 12:30:00; nothing for other columns."""
+    if re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d+)?)?", str(table.first(name))) is None:
+        return ""
+    return (
+        f"A time of day needs a date. If no series passes midnight, add the same date to all; in "
+        f"pandas: table[{name!r}] = '2024-01-31 ' + table[{name!r}].astype(str)"
+    )
 
 
 def _raise_if_misspelt(table: _Table, name: str) -> None:
@@ -442,9 +549,11 @@ def _time_form(table: _Table, columns: Columns) -> str | None:
         form = time_form(plain_column(table.column(name)))
     wanted = ("list",) if columns.form == "lists" else ("number", "integer", "time")
     if form is None and kind not in wanted:
+        add_date = _if_time_of_day(table, name)
         raise DataError(
             f"{table.name}: column {name!r} (time) holds {kind}, such as {table.example(name)}, "
             f"expected a number, or a date and time such as 2024-01-31 12:00:00"
+            f"{'. ' if add_date else ''}{add_date}"
         )
     if every is not None and columns.form == "long":
         grid_step(every, table.name, timestamps=form not in (None, "number") or kind == "time")

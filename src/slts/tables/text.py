@@ -22,17 +22,9 @@ import numpy as np
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.series.dataset import Columns
-from slts.tables import scan
-from slts.tables.columns import (
-    INEXACT,
-    SAMPLE_ROWS,
-    RequestedColumns,
-    Rows,
-    is_number,
-    kind_of,
-    require_distinct,
-)
-from slts.tables.roles import LEAST_STEPS, resolve_columns
+from slts.tables import assembly
+from slts.tables.roles import LEAST_STEPS, RequestedColumns, resolve_columns
+from slts.tables.rows import INEXACT, SAMPLE_ROWS, Rows, is_number, kind_of, require_distinct
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
@@ -299,13 +291,10 @@ class CsvFile:
 
 
 @dataclass(frozen=True)
-class CsvPart(scan.TablePart):
+class CsvPart(assembly.TablePart):
     """All of a CSV file."""
 
-    name: str
     table: CsvFile
-    columns: Columns
-    whole: bool
 
     @classmethod
     def of(cls, path: Path, name: str, requested: RequestedColumns) -> CsvPart:
@@ -313,7 +302,7 @@ class CsvPart(scan.TablePart):
         table = CsvFile.at(path, name)
         columns = table.resolve(requested)
         size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
-        return cls(name, table, columns, size <= scan.SMALL_BYTES)
+        return cls(name, name, columns, size <= assembly.SMALL_BYTES, table)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Rows]:
         """Read some columns; see `TablePart.chunks`."""

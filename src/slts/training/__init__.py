@@ -1,8 +1,7 @@
 """Learning, one function for each family of classifiers, that reads from top to bottom.
 
-training_set.py    distinct series in the order of their keys: arrays, or the sample of a scan
+training_set.py    what fits take and return: distinct series in the order of their keys; options
 scans.py           what is accepted as a scan, its batches, and a sample of it
-options.py         parameters that fits share
 landmarks.py       which series to compare with
 held_out.py        splits, and the choice of parameters by held-out accuracy
 local_fit.py       the local classifier

@@ -19,8 +19,7 @@ from slts.alignment import Aligner
 from slts.errors import warn
 from slts.execution import Progress, map_threads, memory_limit, silent
 from slts.features.aligned_products import AlignedProducts
-from slts.features.linear_model import LinearModel
-from slts.features.origins import Origins
+from slts.features.models import LinearModel, Origins
 from slts.features.row_map import RowMap
 from slts.quantities import format_bytes
 from slts.solvers import (
@@ -30,6 +29,7 @@ from slts.solvers import (
     solve_metric_path,
     solve_separator_path,
 )
+from slts.solvers.hinge import Solution, SolveReport
 from slts.training.held_out import SearchResult, Split, make_splits, search
 from slts.training.landmarks import (
     landmark_count,
@@ -37,8 +37,7 @@ from slts.training.landmarks import (
     resolve_count,
     warn_about_missing_classes,
 )
-from slts.training.options import LandmarkOptions
-from slts.training.training_set import TrainingSet
+from slts.training.training_set import Fit, LandmarkOptions, TrainingSet
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
@@ -50,19 +49,15 @@ _MOST_TUNING = 10_000
 _BLOCK_BYTES, _HELD_BYTES = 2**24, 2**28
 
 
-@dataclass(frozen=True)
-class LandmarkFit:
-    """What was learned, and the solves behind it.
+@dataclass(frozen=True, kw_only=True)
+class LandmarkFit(Fit):
+    """What was learned by SLTS or BBS, and reports of the solves behind it.
 
-    `metrics` are solved problems, none where M = I; `chosen` are gamma and lam; `search` is None if
-    nothing was held out; `n_sampled` is the number of distinct series that were learned from.
+    `chosen` are gamma and lam; `search` is None if nothing was held out; `n_sampled` is the number
+    of distinct series that were learned from.
     """
 
-    model: LinearModel
-    landmark_indices: IntArray
-    origins: Origins
-    metrics: Sequence[MetricSolution]
-    separators: Sequence[SeparatorSolution]
+    reports: tuple[SolveReport, ...]
     chosen: dict[str, float]
     search: SearchResult | None
     n_sampled: int
@@ -70,18 +65,18 @@ class LandmarkFit:
 
 def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     """Learn metrics and separators from the series that fit in memory with their alignments."""
+    counts = _landmark_counts(data, options)
     row_map = RowMap.fit(
         data.series, scale=options.scale, homogeneous=options.homogeneous,
         normalize=options.settings.normalize,
     )  # fmt: skip
-    counts = _landmark_counts(data, options)
     data = _that_fit(data, counts[-1], row_map, options)
     weights = data.loss_weights(options.class_weight)
-    # Alignments take longest: an error about cv comes first.
-    tuning = data.first(_MOST_TUNING)
+    tuning, series = data.first(_MOST_TUNING), data.named_series
     tuned = data if len(tuning) == len(data) else data.take(tuning)
+    # Alignments take longest: an error about cv comes first.
     splits = make_splits(options.cv, tuned, options.cv_name)
-    rows = row_map(data.named_series, options.n_jobs)
+    rows = row_map(series, options.n_jobs)
     if not row_map.normalize:
         options.settings.check_rows(rows)
     positions = landmark_positions(data, rows, counts[-1], options)
@@ -105,7 +100,16 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
         metrics, separators, any_positive = alignments.solve(
             chosen["gamma"], chosen.get("lam", 0.0), progress
         )
-    _warn_if_nothing_was_learned(data.classes, data.codes[positions], metrics, any_positive)
+    positives = data.classes[list(alignments.positives)]
+    solved: dict[str, Sequence[Solution]] = {"metric": metrics, "separator": separators}
+    reports = tuple(
+        solutions[k].report(label, stage)
+        for k, label in enumerate(positives)
+        for stage, solutions in solved.items()
+        if solutions
+    )
+    warn_about_missing_classes(data.classes, data.codes[positions])
+    _warn_if_nothing_was_learned(positives, metrics, any_positive)
 
     coef = np.stack([separator.coef for separator in separators])
     landmarks, indices = data.series[positions], data.indices[positions]
@@ -118,9 +122,12 @@ def fit_landmarks(data: TrainingSet, options: LandmarkOptions) -> LandmarkFit:
     d = feature_map.shape[-1]
     M = np.stack([m.metric for m in metrics]) if metrics else np.tile(np.eye(d), (len(coef), 1, 1))
     return LandmarkFit(
-        LinearModel((feature_map,), (M[:, np.newaxis, np.newaxis],), np.zeros(len(coef))),
-        indices, Origins.of(landmarks, indices, data.codes[positions]), metrics, separators,
-        {name: float(value) for name, value in chosen.items()}, result, len(data),
+        model=LinearModel((feature_map,), (M[:, np.newaxis, np.newaxis],), np.zeros(len(coef))),
+        landmark_indices=indices, origins=Origins.of(landmarks, indices, data.codes[positions]),
+        held_out=None if result is None else result.held_out,
+        validation=None if result is None else result.validation,
+        reports=reports, chosen={name: float(value) for name, value in chosen.items()},
+        search=result, n_sampled=len(data),
     )  # fmt: skip
 
 
@@ -189,19 +196,16 @@ def _choose_parameters(
 
 
 def _warn_if_nothing_was_learned(
-    classes: AnyArray, landmark_codes: IntArray, metrics: Sequence[MetricSolution], positive: bool
+    positives: AnyArray, metrics: Sequence[MetricSolution], any_positive: bool
 ) -> None:
     """Warn if M is almost zero, or if no decision is positive."""
-    warn_about_missing_classes(classes, landmark_codes)
-    labels = classes.tolist()
-    positives = labels[1:] if len(labels) == 2 else labels
-    for label, solution in zip(positives, metrics, strict=False):
+    for label, solution in zip(positives.tolist(), metrics, strict=False):
         if solution.loss > 1 - 1e-3:
             warn(
                 f"The metric of class {label!r} collapsed to almost zero (training hinge "
                 f"{solution.loss:.4f}): lower lam or gamma.",
             )
-    if len(labels) > 2 and not positive:
+    if len(positives) > 1 and not any_positive:
         warn(
             "Every one-vs-rest problem predicts the negative class for all training series: lower "
             "gamma or lam, and centre and scale the channels if they have offsets.",

@@ -18,21 +18,18 @@ from slts.errors import DataError
 from slts.execution import ThreadRunner, map_threads, memory_limit, release_memory
 from slts.features.aligned_products import AlignedProducts
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
-from slts.features.origins import Origins
+from slts.features.models import LinearModel, Origins
 from slts.features.row_map import RowMap
 from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
-from slts.series.source import Part, SeriesSource
-from slts.solvers.arrays import gram, matmul
+from slts.series.dataset import Part, SeriesScan
 from slts.solvers.calibration import HeldOutDecisions, Validation
-from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
+from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span, gram, matmul
 from slts.training.held_out import parts_to_leave_out
 from slts.training.landmarks import landmark_count, warn_about_missing_classes
-from slts.training.options import LocalOptions
 from slts.training.scans import pieces, scan_runner
-from slts.training.training_set import TrainingSet, one_vs_rest
+from slts.training.training_set import Fit, LocalOptions, TrainingSet, one_vs_rest
 
 # Landmarks of each class; fewer if there are many classes.
 _LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
@@ -58,17 +55,12 @@ _COLUMNS = 512
 _BATCH, _GPU_BATCH = 256, 4096
 
 
-@dataclass(frozen=True)
-class LocalFit:
+@dataclass(frozen=True, kw_only=True)
+class LocalFit(Fit):
     """What was learned; `held_out` are decisions for series that were left out."""
 
-    model: LinearModel
-    landmark_indices: IntArray
     bank_names: tuple[str, ...]
-    origins: Origins
     report: RidgeReport
-    held_out: HeldOutDecisions
-    validation: Validation
 
 
 def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
@@ -108,8 +100,9 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     kind = "leave-one-out" if groups is None else "leave-one-group-out"
     validation = Validation.of(kind, held_out, tuning)
     return LocalFit(
-        model, data.indices[landmarks], bank_names, origins, report, held_out, validation
-    )
+        model=model, landmark_indices=data.indices[landmarks], origins=origins, held_out=held_out,
+        validation=validation, bank_names=bank_names, report=report,
+    )  # fmt: skip
 
 
 # ---- landmarks and snippets
@@ -455,7 +448,7 @@ def _sum_series(
     return equations
 
 
-def _sum_scan(scan: SeriesSource, sums: _Sums, options: LocalOptions) -> NormalEquations:
+def _sum_scan(scan: SeriesScan, sums: _Sums, options: LocalOptions) -> NormalEquations:
     """Add up the series of a scan; the order of the parts decides the order of the sums."""
     equations = sums.start()
     # What the features of the anchors have freed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,16 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
 from slts.execution import Bar, Progress, silent
+from slts.features.aligned_products import AlignedProducts
 from slts.features.feature_map import Resources
-from slts.features.neighbours import Neighbours, nearest_decisions
+from slts.features.models import LinearModel, Neighbours, Origins, nearest_decisions
+from slts.features.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.rows import map_rows
+from slts.series.values import map_rows
 from slts.solvers.calibration import HeldOutDecisions, Validation
 from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.training.held_out import make_splits, search
-from slts.training.training_set import TrainingSet
+from slts.training.training_set import Fit, TrainingSet
 
 # Folds that C is chosen on if nothing is held out for calibration.
 _FOLDS = 3
@@ -40,46 +42,39 @@ _LARGEST_RATE = 0.5
 _PROGRESS_EVERY = 500
 
 
-@dataclass(frozen=True)
-class SvmFit:
-    """What was learned.
-
-    `held_out` is None if probabilities are not calibrated, `validation` if nothing was held out.
-    """
+@dataclass(frozen=True, kw_only=True)
+class SvmFit(Fit):
+    """What was learned, with the C that was given or chosen."""
 
     C: float
-    coef: FloatArray
-    intercept: FloatArray
-    held_out: HeldOutDecisions | None
-    validation: Validation | None
 
 
 def fit_svm(
     data: TrainingSet,
-    K: FloatArray,
+    settings: AlignmentSettings,
+    resources: Resources,
     bar: Bar,
     *,
     Cs: Sequence[float],
     fit_intercept: bool,
+    scale: str | None,
+    homogeneous: bool | str,
     class_weight: Any,
     calibration_cv: Any,
 ) -> SvmFit:
     """Choose C on held-out series, calibrate on its held-out decisions, train on all series.
 
-    Parameters
-    ----------
-    data
-        The training series.
-    K
-        Similarities of all series with each other.
-    bar
-        Makes progress bars.
-    Cs
-        What C is chosen from, ascending.
-    fit_intercept, class_weight, calibration_cv
-        As for `SimilaritySVC`.
+    Parameters are those of `SimilaritySVC`; `Cs` is what C is chosen from, ascending.
     """
-    codes = data.codes
+    codes, series, n_classes = data.codes, data.named_series, len(data.classes)
+    row_map = RowMap.fit(series, scale=scale, homogeneous=homogeneous, normalize=settings.normalize)
+    # Every series is a landmark; the SVM finds the weights.
+    equal = np.ones((1 if n_classes == 2 else n_classes, len(series)))
+    landmarks = AlignedProducts(
+        "similarity", series, row_map, settings, equal, bank_per_output=True
+    )
+    with bar("Aligning"):
+        K = landmarks.similarities(series, None, resources)
     weights = data.weights * data.class_weights(class_weight)[codes]
     # Without calibration, C alone is chosen on held-out series.
     calibrates = calibration_cv is not None or len(Cs) == 1
@@ -112,7 +107,14 @@ def fit_svm(
             best = search(decisions, candidates, splits, data, weights, data.weights, progress)
         C, validation = Cs[best.best], best.validation
         held_out = None if calibration_cv is None else best.held_out
-    return SvmFit(C, *learn(slice(None), C), held_out, validation)
+    coef, intercept = learn(slice(None), C)
+    landmarks = replace(landmarks, landmarks=series.anonymous(), weights=coef)
+    identities = np.tile(np.eye(landmarks.shape[-1]), (len(coef), 1, 1, 1, 1))
+    return SvmFit(
+        model=LinearModel((landmarks,), (identities,), intercept), landmark_indices=data.indices,
+        origins=Origins.of(data.series, data.indices, codes), held_out=held_out,
+        validation=validation, C=C,
+    )  # fmt: skip
 
 
 def left_out_decisions(

@@ -8,7 +8,7 @@ series, on how the scan is cut into parts, or on what reads the parts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -27,23 +27,25 @@ from slts.execution import (
 )
 from slts.quantities import count, format_bytes
 from slts.series import SeriesBatch
-from slts.series.dataset import Dataset
-from slts.series.source import (
+from slts.series.dataset import Dataset, Part, SeriesScan
+from slts.series.keys import (
     Digests,
-    Part,
-    SeriesSource,
+    digests_of_ids,
+    distinct,
     identifier_digests,
+    join_digests,
     series_digests,
     series_keys,
+    smallest_digests,
 )
-from slts.tables.columns import same_step
-from slts.training.training_set import PER_CLASS, TrainingSet, distinct, smallest_digests
+from slts.tables.assembly import same_step
+from slts.training.training_set import PER_CLASS, TrainingSet
 
 # Series that are read at a time.
 BATCH = 1024
 
 
-def require_labels(scan: SeriesSource) -> None:
+def require_labels(scan: SeriesScan) -> None:
     """Raise an error for a table without a label column, before anything is read."""
     columns = scan.columns
     if columns is not None and columns.label is None:
@@ -54,7 +56,7 @@ def require_labels(scan: SeriesSource) -> None:
         )
 
 
-def check_scan(scan: SeriesSource, expected: Sequence[str] | None, every: str | None) -> None:
+def check_scan(scan: SeriesScan, expected: Sequence[str] | None, every: str | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on.
 
     Warn if its series are resampled on another time grid.
@@ -94,7 +96,7 @@ def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dat
         yield piece
 
 
-def no_series(scan: SeriesSource) -> DataError:
+def no_series(scan: SeriesScan) -> DataError:
     """Return the error for a scan without series."""
     return DataError(f"{scan.name} has no series.")
 
@@ -102,7 +104,7 @@ def no_series(scan: SeriesSource) -> DataError:
 class RepeatedIdentifiers:
     """Finds series that begin twice, in one part or in two: they would be counted twice."""
 
-    def __init__(self, scan: SeriesSource) -> None:
+    def __init__(self, scan: SeriesScan) -> None:
         self._requires_unique_ids = scan.requires_unique_ids
         self._digests: list[Digests] = []
 
@@ -127,16 +129,6 @@ class RepeatedIdentifiers:
             f"must be contiguous. Sort the data by series. In a Dask data frame, all rows of a "
             f"series must be in one partition: frame.shuffle(id).persist()."
         )
-
-
-def digests_of_ids(piece: Dataset) -> Digests:
-    """Return the digests of the identifiers of a piece; none where it has no identifiers."""
-    return np.empty(0, np.uint64) if piece.ids is None else identifier_digests(piece.ids)
-
-
-def join_digests(digests: Sequence[Digests]) -> Digests:
-    """Concatenate digests; the sequence may be empty."""
-    return np.concatenate([np.empty(0, np.uint64), *digests])
 
 
 def _identifier(part: Part, digest: np.uint64) -> str:
@@ -187,7 +179,8 @@ class _Pass:
     def __init__(self, n_bytes: float, ceiling: np.uint64 = _LAST) -> None:
         self.n_bytes, self.ceiling = n_bytes, ceiling
         self.n_series, self.n_steps, self.totals = 0, 0, Counter[Any]()
-        self.channels, self.has_groups = "", False
+        self.channels: tuple[int, tuple[str, ...] | None] = (0, None)
+        self.has_groups = False
         self.digests, self.ids = list[Digests](), list[Digests]()
         self._drawn: list[_Drawn] = []
 
@@ -203,10 +196,10 @@ class _Pass:
             _Drawn(series_keys(digests, seed), labels, np.ones(n), indices, groups, series)
         )
         self.digests.append(digests)
+        self.ids.append(digests_of_ids(piece))
         self.totals.update(labels.tolist())
         self.n_series, self.n_steps = self.n_series + n, self.n_steps + series.n_steps
-        names = f" ({', '.join(series.channel_names)})" if series.channel_names else ""
-        self.channels = count(series.n_channels, "channel") + names
+        self.channels = series.n_channels, series.channel_names
         self.has_groups = piece.groups is not None
         self._shrink_if_large()
 
@@ -234,11 +227,12 @@ class _Pass:
         if not self._drawn:
             return None
         drawn = _Drawn.joined(self._drawn)
+        lengths = drawn.series.lengths
         # Series were added in their order, so the first of equal ones is the first in the data.
         order, starts = distinct(drawn.keys, drawn.labels, drawn.groups, np.arange(len(drawn.keys)))
         first, weights = order[starts], np.add.reduceat(drawn.weights[order], starts)
         keys, labels = drawn.keys[first], drawn.labels[first]
-        sizes = np.cumsum(drawn.series.lengths[first] * (8.0 * drawn.series.n_channels))
+        sizes = np.cumsum(lengths[first] * (8.0 * drawn.series.n_channels))
         kept = (sizes <= self.n_bytes) & (keys <= self.ceiling)
         if not kept.all():
             # Series with equal keys are kept or dropped together.
@@ -252,7 +246,7 @@ class _Pass:
 
 
 def sample_scan(
-    scan: SeriesSource,
+    scan: SeriesScan,
     runner: ThreadRunner | DaskRunner,
     *,
     n_bytes: float,
@@ -261,16 +255,15 @@ def sample_scan(
 ) -> TrainingSet:
     """Read all series once, count them, and draw a sample of at most `n_bytes` of memory."""
     require_labels(scan)
-    parts, repeated = scan.parts(), RepeatedIdentifiers(scan)
-    whole, channels = _Pass(n_bytes), dict[str, str]()
-    shared = n_bytes, seed, scan.requires_unique_ids
-    passes = runner.map(_read_part, parts, shared, lambda _: whole.ceiling, progress=progress)
+    repeated, whole = RepeatedIdentifiers(scan), _Pass(n_bytes)
+    channels = dict[tuple[int, tuple[str, ...] | None], str]()
+    parts, ceiling = scan.parts(), lambda _: whole.ceiling
+    passes = runner.map(_read_part, parts, (n_bytes, seed), ceiling, progress=progress)
     for part, of_part in zip(parts, passes, strict=True):
         if of_part.n_series:
             channels.setdefault(of_part.channels, part.name)
         if len(channels) > 1:
-            these, others = (f"{name} has {what}" for what, name in channels.items())
-            raise DataError(f"{others}, but {these}: all parts must have the same channels.")
+            raise _other_channels(channels)
         whole.merge(of_part)
         repeated.add(join_digests(of_part.ids))
     sample = whole.shrink()
@@ -284,9 +277,9 @@ def sample_scan(
             f"{format_bytes(sample.series.values.nbytes)}, expected at most "
             f"{format_bytes(2 * n_bytes)}. Raise memory_limit."
         )
+    labels, totals = _sorted_totals(whole.totals, scan.name)
     # Readers leave freed memory behind.
     release_memory()
-    labels, totals = _sorted_totals(whole.totals, scan.name)
     complete = bool(whole.ceiling == _LAST)
     drawn = TrainingSet(
         series=sample.series, codes=np.searchsorted(labels, sample.labels), keys=sample.keys,
@@ -298,16 +291,23 @@ def sample_scan(
     return drawn if complete else drawn.take(np.arange(len(drawn)))
 
 
-def _read_part(part: Part, shared: tuple[float, int, bool], ceiling: np.uint64) -> _Pass:
-    n_bytes, seed, requires_unique_ids = shared
+def _read_part(part: Part, shared: tuple[float, int], ceiling: np.uint64) -> _Pass:
+    n_bytes, seed = shared
     one = _Pass(n_bytes, ceiling)
     for piece in pieces(part, labels=True):
         one.add(piece, part, seed)
-        if requires_unique_ids:
-            one.ids.append(digests_of_ids(piece))
-    one.shrink()
     one.digests = [smallest_digests(join_digests(one.digests))]
+    one.shrink()
     return one
+
+
+def _other_channels(parts: Mapping[tuple[int, tuple[str, ...] | None], str]) -> DataError:
+    """Return the error for parts with different channels."""
+    these, others = (
+        f"{part} has {count(n, 'channel')}" + (f" ({', '.join(names)})" if names else "")
+        for (n, names), part in parts.items()
+    )
+    return DataError(f"{others}, but {these}: all parts must have the same channels.")
 
 
 def _sorted_totals(totals: Counter[Any], name: str) -> tuple[AnyArray, FloatArray]:

@@ -1,13 +1,14 @@
-"""The training set: distinct series in the order of their keys, from arrays or from a scan.
+"""What fits take and return: the training set and parameters; a model and held-out decisions.
 
-The key of a series is a hash of the seed and its values. So whatever is drawn by keys does not
-depend on the order of the series, on their identifiers, or on how they are stored. A series that
-occurs twice with the same label, in the same group, is one series of weight two.
+The training set has distinct series in the order of their keys, from arrays or from a scan. The key
+of a series is a hash of the seed and its values. So whatever is drawn by keys does not depend on
+the order of the series, on their identifiers, or on how they are stored. A series that occurs twice
+with the same label, in the same group, is one series of weight two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +16,24 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings
 from slts.errors import DataError, warn
+from slts.execution import Bar
+from slts.features.feature_map import Resources
+from slts.features.models import LinearModel, Origins
 from slts.quantities import list_first
 from slts.series import SeriesBatch
-from slts.series.source import Digests, SeriesSource, series_digests, series_keys, splitmix64
+from slts.series.dataset import SeriesScan
+from slts.series.keys import (
+    Digests,
+    distinct,
+    series_digests,
+    series_keys,
+    smallest_digests,
+    splitmix64,
+)
+from slts.solvers.calibration import HeldOutDecisions, Validation
 
-# Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
-MOST_DIGESTS = 1_000_000
 # Samples have at least this number of series of every class, or all its series.
 PER_CLASS = 20
 # Names that a warning lists.
@@ -48,7 +60,7 @@ class TrainingSet:
     n_series, n_steps
         Number of series in the data, with copies, and of their steps.
     digests
-        Sorted digests of the distinct series in the data, of `MOST_DIGESTS` at most.
+        Sorted digests of the distinct series in the data: `smallest_digests`.
     scan
         The scan that the series are a sample of; None if they are all series.
     positions
@@ -66,7 +78,7 @@ class TrainingSet:
     n_series: int
     n_steps: int
     digests: Digests
-    scan: SeriesSource | None = None
+    scan: SeriesScan | None = None
     positions: IntArray | None = None
 
     @classmethod
@@ -87,7 +99,7 @@ class TrainingSet:
         order, starts = distinct(
             keys[used], codes[used], None if groups is None else groups[used], used
         )
-        first = order[starts]
+        digests, first = smallest_digests(digests[used]), order[starts]
         positions = np.full(len(series), -1)
         positions[order] = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
         return cls(
@@ -96,7 +108,7 @@ class TrainingSet:
             groups=None if groups is None else groups[first], classes=classes,
             totals=np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64),
             n_series=len(series), n_steps=series.n_steps,
-            digests=smallest_digests(digests[used]), positions=positions,
+            digests=digests, positions=positions,
         )  # fmt: skip
 
     @property
@@ -196,26 +208,6 @@ def one_vs_rest(codes: IntArray, n_classes: int) -> FloatArray:
     return targets[:, 1:] if n_classes == 2 else targets
 
 
-def distinct(
-    keys: Digests, labels: AnyArray, groups: AnyArray | None, rows: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Sort rows by key, label and group; return them, and where each distinct series begins.
-
-    Equal series keep the order of the rows.
-    """
-    columns = [labels, keys] if groups is None else [groups, labels, keys]
-    order = np.lexsort((rows, *columns))
-    new = np.arange(len(order)) == 0
-    for column in columns:
-        new[1:] |= column[order[1:]] != column[order[:-1]]
-    return rows[order], np.flatnonzero(new)
-
-
-def smallest_digests(digests: Digests) -> Digests:
-    """Return sorted distinct digests, `MOST_DIGESTS` at most."""
-    return np.unique(digests)[:MOST_DIGESTS]
-
-
 def _warn_about_empty_channels(series: SeriesBatch, *, is_sample: bool) -> None:
     names = series.channel_names or tuple(map(str, range(series.n_channels)))
     missing = np.flatnonzero(np.isnan(series.values[0]))
@@ -239,3 +231,74 @@ def _warn_about_similar_classes(classes: AnyArray) -> None:
             f"{list_first(similar, _MOST_LISTED)}. If they are the same class, write them in the "
             f"same way"
         )
+
+
+# ---- what a fit takes beside the series: parameters, checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Parameters of all classifiers over landmarks; `owner` names the classifier in messages."""
+
+    owner: str
+    n_landmarks: Any
+    settings: AlignmentSettings
+    class_weight: Any
+    device: str
+    n_jobs: int | None
+    memory_limit: Any
+    seed: int
+    bar: Bar
+
+    @property
+    def resources(self) -> Resources:
+        """Where features are computed."""
+        return Resources(self.device, self.n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkOptions(FitOptions):
+    """Parameters of SLTS and BBS.
+
+    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
+    """
+
+    landmarks: Any
+    learns_metric: bool
+    regularizer: str
+    parameters: Sequence[dict[str, float]]
+    cv: Any
+    cv_name: str
+    scale: str | None
+    homogeneous: bool | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(FitOptions):
+    """Parameters of `LocalSLTSClassifier`."""
+
+    n_snippets: int
+    representations: tuple[str, ...]
+    phases: tuple[int, ...]
+    n_components: int
+    metric_rank: int
+    max_length: int | None
+    penalties: FloatArray
+
+
+# ---- what a fit returns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What was learned, by every classifier with a linear model.
+
+    `landmark_indices` are the numbers of the landmarks in the data. `held_out` is None if
+    probabilities are not calibrated, `validation` if nothing was held out.
+    """
+
+    model: LinearModel
+    landmark_indices: IntArray
+    origins: Origins
+    held_out: HeldOutDecisions | None
+    validation: Validation | None

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from slts.alignment.cuda import device, programs
+from slts.alignment import settings
+from slts.alignment.cuda import programs
 from tests.alignment.cuda.emulator import fake_cupy
 
 
@@ -15,7 +16,7 @@ def gpu():
     """CuPy on a machine with a GPU, without memory pool so that compute-sanitizer sees arrays."""
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra cuda)")
     try:
-        device.require_gpu()
+        settings.require_gpu()
     except RuntimeError as error:
         pytest.skip(f"no GPU: {error}")
     cupy.cuda.set_allocator(None)
@@ -29,7 +30,7 @@ def pretend(monkeypatch):
 
     def put(module):
         monkeypatch.setitem(sys.modules, "cupy", module)
-        monkeypatch.setattr(device, "_logged", set())
+        monkeypatch.setattr(settings, "_logged", set())
         programs._compiled.cache_clear()
         return module
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.alignment.cuda import device
+from slts.alignment import settings
 from tests.alignment.cuda.emulator import CUDARuntimeError, fake_cupy
 
 X = [np.eye(2), np.eye(2)[::-1]]
@@ -51,8 +51,8 @@ def test_auto_leaves_small_work_on_the_cpu_without_looking_for_a_gpu(monkeypatch
 def test_auto_says_once_which_device_does_large_work(pretend, tmp_path, caplog):
     pretend(fake_cupy(tmp_path))
     with caplog.at_level(logging.INFO, logger="slts"):
-        assert device.runs_on_cuda("auto", 1e12)
-        assert device.runs_on_cuda("auto", 1e12)
+        assert settings.runs_on_cuda("auto", 1e12)
+        assert settings.runs_on_cuda("auto", 1e12)
     assert [record.message for record in caplog.records] == [
         "device='auto' uses the GPU for large work: Emulator"
     ]
@@ -61,7 +61,7 @@ def test_auto_says_once_which_device_does_large_work(pretend, tmp_path, caplog):
 def test_auto_without_a_gpu_uses_the_cpu_and_says_why(pretend, tmp_path, caplog):
     pretend(fake_cupy(tmp_path, n_devices=0))
     with caplog.at_level(logging.INFO, logger="slts"):
-        assert not device.runs_on_cuda("auto", 1e12)
+        assert not settings.runs_on_cuda("auto", 1e12)
     assert "uses the CPU" in caplog.text
 
 

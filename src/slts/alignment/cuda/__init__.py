@@ -1,7 +1,6 @@
 """Alignments on an NVIDIA GPU, through CuPy.
 
 kernel.cu    the recurrence and its reductions, compiled at run time
-device.py    which device computes the alignments
 programs.py  the kernel compiled for one case: channels, precision, objective, band, reduction
 backend.py   layouts, memory, launches and results
 

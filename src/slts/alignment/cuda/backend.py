@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
-from slts.alignment.cuda.device import require_gpu
 from slts.alignment.cuda.programs import (
     LANES,
     WARPS,
@@ -25,7 +24,7 @@ from slts.alignment.cuda.programs import (
     program,
     whole_lines,
 )
-from slts.alignment.settings import LandmarkLayouts
+from slts.alignment.settings import LandmarkLayouts, require_gpu
 from slts.execution import Progress, partition, silent
 from slts.series import SeriesBatch
 

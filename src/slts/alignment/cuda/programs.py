@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from slts.alignment.cuda.device import require_gpu
+from slts.alignment.settings import require_gpu
 
 LANES = 32
 WARPS = 4

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 import slts
 from slts import SeriesBatch
-from slts.series.source import identifier_digests, series_digests, series_keys
+from slts.series.keys import identifier_digests, series_digests, series_keys
 
 
 def steps(values):

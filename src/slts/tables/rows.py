@@ -1,20 +1,20 @@
-"""What is said about columns; rows in the form of Arrow, the kinds of their columns, and times."""
+"""Rows of tables in Arrow's form: kinds of columns, times as text, and checks of values."""
 
 from __future__ import annotations
 
 import math
 import re
-import shlex
+import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.series.batch import offsets_of
+from slts.series.dataset import Columns
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -23,94 +23,24 @@ Kind = Literal["number", "integer", "boolean", "text", "time", "list", "empty", 
 NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
 # Number of rows that show what the columns are.
 SAMPLE_ROWS = 20_000
-# Row numbers that pandas and Dask write with a frame.
-ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
 # The name that pyarrow gives to an index of pandas without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 # Integers from which float64 does not represent all.
 INEXACT = 2**53
 # Decimal digits that float64 represents exactly.
 _EXACT_DIGITS = 15
-# The label of a folder with one file per series is no column of its files.
-FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
 # How text is read as time, with an example.
 TIME_FORMS = {
     "number": "0.5",
     "timestamp": "2024-01-31 12:00:00",
     "zoned": "2024-01-31 12:00:00Z",
 }
-_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 # Dates that are clear but not ISO 8601: 2024/01/31 and 31.01.2024.
 _OTHER_DATES = {
     r"^(\d{4})/(\d\d)/(\d\d)": r"\1-\2-\3",
     r"^(\d\d)\.(\d\d)\.(\d{4})": r"\3-\2-\1",
 }
-# Largest number of steps of the grid, in rows of the table: a smaller interval is a mistake.
-_MOST_STEPS = 1000
-# Largest rounding error of a time, in steps.
-_TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True)
-class ExpectedColumns:
-    """What a trained model says about the columns of a table.
-
-    Attributes
-    ----------
-    channels
-        Names of its channels, which are read in this order if all are present.
-    label, time, ids
-        Columns of its training data, which have the same roles in other tables that have them.
-    n_channels
-        Number of its channels.
-    """
-
-    channels: Sequence[str] | None = None
-    label: str | None = None
-    n_channels: int | None = None
-    time: str | None = None
-    ids: Sequence[str] = ()
-
-    @property
-    def one_file_per_series(self) -> bool:
-        """Whether the model was trained on a folder of files."""
-        return self.label in (FILE_LABEL, FOLDER_LABEL)
-
-
-@dataclass(frozen=True)
-class RequestedColumns:
-    """What the caller says about the columns; see `slts.scan_series`.
-
-    `expected` is what a model says.
-    """
-
-    id: str | Sequence[str] | None = None
-    time: str | None = None
-    label: str | None = None
-    channels: str | Sequence[str] | None = None
-    groups: str | None = None
-    every: str | float | None = None
-    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The columns that identify the series together."""
-        if self.id is None or isinstance(self.id, str):
-            return () if self.id is None else (self.id,)
-        return tuple(self.id)
-
-    @property
-    def names_channels(self) -> bool:
-        """Whether the caller or a model names the channels: other columns do not matter then."""
-        return self.channels is not None or self.expected.channels is not None
-
-    def require_none(self, source: str) -> None:
-        """Raise an error if a column of a source without named columns is requested."""
-        for role in ("id", "time", "label", "channels", "groups", "every"):
-            if getattr(self, role) is not None:
-                raise DataError(
-                    f"{source} has no named columns, so {role} (--{role}) cannot be used"
-                )
+_WHOLE = re.compile(r"([-+]?\d+)\.0*")
 
 
 class Origin(Protocol):
@@ -256,22 +186,6 @@ def is_number(cell: object) -> bool:
     return True
 
 
-def call(role: str, *names: str) -> str:
-    """Return how to name columns in Python and, in brackets, on the command line.
-
-    Examples
-    --------
-    >>> from slts.tables.columns import call
-    >>> call("label", "gait"), call("id", "a", "b c")
-    ("label='gait' (--label gait)", "id=['a', 'b c'] (--id a --id 'b c')")
-    """
-    value = repr(names[0]) if len(names) == 1 else repr(list(names))
-    options = [f"--{role} {shlex.quote(name)}" for name in names]
-    if role == "channels":
-        options = [f"--channels {shlex.quote(','.join(names))}"]
-    return f"{role}={value} ({' '.join(options)})"
-
-
 # -- Times
 
 
@@ -296,7 +210,7 @@ def time_form(column: Any) -> str | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from slts.tables.columns import time_form
+    >>> from slts.tables.rows import time_form
     >>> time_form(pa.array(["2024-03-01 00:00:03.25"])), time_form(pa.array(["01.03.2024 12:30"]))
     ('timestamp', 'timestamp')
     >>> time_form(pa.array(["3/1/2024"]))
@@ -318,91 +232,123 @@ def first_other_time(column: Any, form: str) -> int:
     return next(k for k in range(len(column)) if not _has_form(column[k : k + 1], form))
 
 
-def grid_step(every: str, source: str, *, timestamps: bool) -> float:
-    """Return the step of a time grid: in nanoseconds for timestamps, else in the unit of the time.
+# -- Checks of rows
+
+
+def identifiers(table: Any, columns: Columns) -> Any:
+    """Return the column of identifiers of rows as they were read."""
+    if columns.id_columns:
+        return joined(table, columns.id_columns)
+    return plain_column(table[columns.id])
+
+
+def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Any:
+    """Raise an error for infinite values, and for rows without id, time or label.
+
+    The columns of the resulting table are the roles, and channels as float64, numbered.
+    """
+    roles: dict[str, Any] = {}
+    names = {"id": columns.id, "time": columns.time}
+    names |= {"label": columns.label, "groups": columns.groups} if labels else {}
+    for role, name in names.items():
+        if name is None or (role == "time" and columns.form == "lists"):
+            continue
+        table = rows.table
+        column = identifiers(table, columns) if role == "id" else plain_column(table[name])
+        missing = column.is_null(nan_is_null=True)
+        if pa.types.is_string(column.type):
+            missing = compute.or_(missing, compute.equal(column, "").fill_null(False))
+        row = first_true(missing)
+        if row is not None:
+            place = place_in_series(rows, columns, row)
+            raise DataError(f"{place}: {name!r} ({role}) is missing: fill it in or drop the row")
+        roles[role] = column
+    if "time" in roles:
+        roles["time"] = _read_times(rows, columns, roles["time"])
+    if columns.form != "lists":
+        # A name may be that of a role.
+        values = [_checked_numbers(rows, columns, name) for name in columns.channels]
+        roles |= {str(c): value for c, value in enumerate(values)}
+    return pa.table(roles)
+
+
+def place_in_series(rows: Rows, columns: Columns, row: int) -> str:
+    """Return file, row and, if there is one, identifier."""
+    id = None if columns.id is None else identifiers(rows.table, columns)[row].as_py()
+    return rows.place(row) if id in (None, "") else f"{rows.place(row)} (series {id!r})"
+
+
+def _checked_numbers(rows: Rows, columns: Columns, name: str) -> Any:
+    """Return a channel as float64, which must be finite and represent integers exactly."""
+    column = plain_column(rows.table[name])
+    numbers = column.cast(pa.float64(), safe=False)
+    row = first_wrong(column, numbers.to_numpy())
+    if row is not None:
+        value = column[row].as_py()
+        why = "is infinite" if np.isinf(float(value)) else "has more digits than float64 represents"
+        raise DataError(
+            f"{place_in_series(rows, columns, row)}: {name!r} {why} ({value}). Correct the value, "
+            f"or drop the series"
+        )
+    return numbers
+
+
+def first_wrong(column: Any, numbers: FloatArray) -> int | None:
+    """Return the first row of a column that is infinite, or an integer that float64 rounds."""
+    wrong = np.isinf(numbers)
+    if kind_of(column.type) == "integer":
+        wrong |= np.abs(numbers) >= INEXACT
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def _read_times(rows: Rows, columns: Columns, column: Any) -> Any:
+    """Read times; raise an error if they are not finite, or not as in the first rows."""
+    form = columns.time_form
+    expected = f"text such as {TIME_FORMS[form]}" if form else "finite numbers or timestamps"
+    is_text = pa.types.is_string(column.type)
+    row: int | None = 0
+    if is_text == (form is not None):
+        try:
+            times = column if form is None else parse_times(column, form)
+            is_float = pa.types.is_floating(times.type)
+            row = first_true(compute.invert(compute.is_finite(times))) if is_float else None
+            if row is None:
+                return times
+        except pa.ArrowInvalid:
+            row = first_other_time(column, str(form))
+    assert row is not None
+    raise DataError(
+        f"{place_in_series(rows, columns, row)}: {columns.time!r} (time) holds "
+        f"{column[row].as_py()!r}, expected {expected}, as in the first rows"
+    )
+
+
+# -- Labels
+
+
+def plain_array(column: Any) -> AnyArray:
+    """Convert an Arrow column without missing values; text becomes an array of text."""
+    array: AnyArray = column.to_numpy()
+    return np.asarray(array.tolist()) if array.dtype == object else array
+
+
+def plain_labels(labels: AnyArray | None) -> AnyArray | None:
+    """Convert labels; text that differs only in its form becomes equal."""
+    if labels is None or labels.dtype.kind != "U":
+        return labels
+    forms = {text: plain_label(text) for text in np.unique(labels).tolist()}
+    return np.asarray([forms[text] for text in labels.tolist()])
+
+
+def plain_label(text: str) -> str:
+    r"""Return the usual form of a label: Unicode NFC, single spaces, whole numbers without point.
 
     Examples
     --------
-    >>> from slts.tables.columns import grid_step
-    >>> grid_step("20ms", "a.csv", timestamps=True), grid_step("0.5", "b.csv", timestamps=False)
-    (20000000.0, 0.5)
+    >>> from slts.tables.rows import plain_label
+    >>> plain_label("left\u00a0hand "), plain_label("1.0"), plain_label("cafe\u0301") == "café"
+    ('left hand', '1', True)
     """
-    number, unit = _number_and_unit(every)
-    example = "a duration such as 20ms, 1s or 5min" if timestamps else "a number such as 0.02"
-    step = number * (_NANOSECONDS.get(unit, math.nan) if timestamps else 1.0)
-    if not 0.0 < step < math.inf or (unit and not timestamps):
-        held = "holds timestamps" if timestamps else "holds numbers, whose unit is not known"
-        raise DataError(
-            f"{source}: every (--every) must be {example}, because the time {held}; got {every}"
-        )
-    return step
-
-
-def same_step(one: str | None, other: str | None) -> bool:
-    """Whether two intervals are equal, whatever their units; None is no grid.
-
-    Examples
-    --------
-    >>> from slts.tables.columns import same_step
-    >>> same_step("20ms", "0.02s"), same_step("0.02", "0.02s"), same_step(None, "1")
-    (True, False, False)
-    """
-    if one is None or other is None:
-        return one is other
-    (a, unit), (b, other_unit) = _number_and_unit(one), _number_and_unit(other)
-    sizes = a * _NANOSECONDS.get(unit, 1), b * _NANOSECONDS.get(other_unit, 1)
-    return bool(unit) == bool(other_unit) and math.isclose(*sizes, rel_tol=1e-9)
-
-
-def _number_and_unit(every: str) -> tuple[float, str]:
-    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*([a-z]*)\s*", every)
-    return (0.0, "") if match is None else (float(match[1]), match[2])
-
-
-def on_grid(
-    values: FloatArray, times: AnyArray, offsets: IntArray, every: str, source: str
-) -> tuple[FloatArray, AnyArray, IntArray]:
-    """Interpolate the channels of every series linearly, from its first time in equal steps.
-
-    The times increase within each series.
-    """
-    unit = None
-    if times.dtype.kind in "Mm":
-        unit = f"{'datetime' if times.dtype.kind == 'M' else 'timedelta'}64[ns]"
-        times = times.astype(unit).astype(np.int64)
-    step = grid_step(every, source, timestamps=unit is not None)
-    starts, stops = offsets[:-1], offsets[1:]
-    # Rounding must not remove the last step.
-    lengths = np.floor((times[stops - 1] - times[starts]) / step + _TOLERANCE).astype(np.int64) + 1
-    if lengths.sum() > _MOST_STEPS * len(times):
-        raise DataError(
-            f"{source}: every={every} (--every {every}) is too small for these times: "
-            f"{len(times):,} rows would become {lengths.sum():,}"
-        )
-    is_whole = times.dtype.kind in "iu" and step < 2.0**62 and step == int(step)
-    passed = [np.arange(n) * (int(step) if is_whole else step) for n in lengths]
-    series = [
-        np.column_stack(
-            [
-                _interpolated(grid, times[a:b] - times[a], channel, _TOLERANCE * step)
-                for channel in values[a:b].T
-            ]
-        )
-        for grid, a, b in zip(passed, starts, stops, strict=True)
-    ]
-    grids = np.concatenate([times[a] + grid for a, grid in zip(starts, passed, strict=True)])
-    if unit is not None:
-        grids = grids.astype(unit)
-    return np.ascontiguousarray(np.concatenate(series)), grids, offsets_of(lengths)
-
-
-def _interpolated(
-    grid: FloatArray, times: FloatArray, values: FloatArray, tolerance: float
-) -> FloatArray:
-    """Interpolate between observed values; before the first and after the last, they are NaN."""
-    observed, result = ~np.isnan(values), np.full(len(grid), np.nan)
-    if observed.any():
-        known = times[observed]
-        inside = (grid >= known[0] - tolerance) & (grid <= known[-1] + tolerance)
-        result[inside] = np.interp(grid[inside], known, values[observed])
-    return result
+    text = " ".join(unicodedata.normalize("NFC", text).split())
+    match = _WHOLE.fullmatch(text)
+    return match[1] if match else text

@@ -14,8 +14,8 @@ from slts.features.row_map import (
     pool_steps,
 )
 from slts.series import normalize_rows
-from slts.series.missing import fill_gaps, give_to_observed, leave_out_missing
-from slts.series.source import series_digests
+from slts.series.keys import series_digests
+from slts.series.values import fill_gaps, give_to_observed, leave_out_missing
 
 NAN = np.nan
 

@@ -11,7 +11,7 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 
 import slts
-from slts.cli import data as commands_data
+from slts.cli import options as command_options
 from tests.cli.conftest import CLASSES, draw
 from tests.tables.forms import csv_text, long_table
 
@@ -53,8 +53,8 @@ def test_large_data_give_the_same_model_and_scores(problem, tmp_path, run, monke
     """Small data are read into memory, and large ones in batches."""
     train, test = problem[".parquet"]
     models, scores = [tmp_path / "small.slts", tmp_path / "large.slts"], []
-    for path, limit in zip(models, (commands_data.SMALL_BYTES, 0), strict=True):
-        monkeypatch.setattr(commands_data, "SMALL_BYTES", limit)
+    for path, limit in zip(models, (command_options.SMALL_BYTES, 0), strict=True):
+        monkeypatch.setattr(command_options, "SMALL_BYTES", limit)
         run.ok("fit", train, "--model", path, "--method", "local", "--param", "n_snippets=100")
         scores.append(run.json("evaluate", path, test))
     assert scores[0] == scores[1]
@@ -153,7 +153,7 @@ def test_missing_values_are_counted_once(command, source, model, tmp_path, run, 
 def test_missing_values_of_large_data_are_those_of_the_first_series(
     model, tmp_path, run, monkeypatch
 ):
-    monkeypatch.setattr(commands_data, "SMALL_BYTES", 0)
+    monkeypatch.setattr(command_options, "SMALL_BYTES", 0)
     n_missing, _ = gappy(tmp_path / "data.csv")
     _, messages = run.ok("evaluate", model, tmp_path / "data.csv")
     assert f"of the first series: {n_missing} (" in messages

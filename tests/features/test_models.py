@@ -11,7 +11,7 @@ import slts
 from slts.alignment import AlignmentSettings
 from slts.features.aligned_products import AlignedProducts
 from slts.features.feature_map import Resources
-from slts.features.linear_model import LinearModel
+from slts.features.models import LinearModel
 from slts.features.row_map import RowMap
 from slts.features.snippets import Snippets
 from tests.data import waves

@@ -1,65 +1,22 @@
-"""Sources of series: parts that are read batch by batch, as often as needed."""
+"""Digests and keys: hashes of the values of series, and of identifiers; distinct series."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, IntArray
 from slts.series.batch import SeriesBatch
-from slts.series.dataset import Columns, Dataset
-
-__all__ = [
-    "Digests",
-    "Part",
-    "SeriesSource",
-    "identifier_digests",
-    "series_digests",
-    "series_keys",
-    "splitmix64",
-]
+from slts.series.dataset import Dataset
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
-
-
-class Part(Protocol):
-    """A share of a source; small and picklable, so that it can be read by a worker."""
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Read the series; every series belongs to one part only."""
-
-
-@runtime_checkable
-class SeriesSource(Protocol):
-    """Series in parts. The parts do not depend on which workers read them."""
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-
-    @property
-    def requires_unique_ids(self) -> bool:
-        """Whether series are assembled from rows, so that identifiers must not be repeated."""
-
-    @property
-    def columns(self) -> Columns | None:
-        """Role of each column; None for sources without named columns."""
-
-    @property
-    def n_bytes(self) -> int | None:
-        """Approximate memory of all series as float64, if it is known."""
-
-    def parts(self, *, labels: bool = True) -> Sequence[Part]:
-        """Return the parts, in order; some may hold no series."""
+# Most training series whose digests are kept: 8 MB. Of more, the smallest digests.
+MOST_DIGESTS = 1_000_000
 
 
 def series_digests(batch: SeriesBatch) -> Digests:
@@ -85,7 +42,7 @@ def series_keys(digests: Digests, seed: int) -> Digests:
     Examples
     --------
     >>> import slts
-    >>> from slts.series.source import series_digests, series_keys
+    >>> from slts.series.keys import series_digests, series_keys
     >>> batch = slts.as_series([[1.0, 2.0], [3.0], [1.0, 2.0]])
     >>> a, b, c = series_keys(series_digests(batch), seed=0)
     >>> bool(a == c), bool(a == b)
@@ -94,12 +51,42 @@ def series_keys(digests: Digests, seed: int) -> Digests:
     return splitmix64(digests ^ splitmix64(np.array([seed], dtype=np.uint64)))
 
 
+def distinct(
+    keys: Digests, labels: AnyArray, groups: AnyArray | None, rows: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Sort rows by key, label and group; return them, and where each distinct series begins.
+
+    Equal series keep the order of the rows.
+    """
+    columns = [labels, keys] if groups is None else [groups, labels, keys]
+    order = np.lexsort((rows, *columns))
+    new = np.arange(len(order)) == 0
+    for column in columns:
+        new[1:] |= column[order[1:]] != column[order[:-1]]
+    return rows[order], np.flatnonzero(new)
+
+
+def smallest_digests(digests: Digests) -> Digests:
+    """Return sorted distinct digests, `MOST_DIGESTS` at most."""
+    return np.unique(digests)[:MOST_DIGESTS]
+
+
+def digests_of_ids(piece: Dataset) -> Digests:
+    """Return the digests of the identifiers of a piece; none where it has no identifiers."""
+    return np.empty(0, np.uint64) if piece.ids is None else identifier_digests(piece.ids)
+
+
+def join_digests(digests: Sequence[Digests]) -> Digests:
+    """Concatenate digests; the sequence may be empty."""
+    return np.concatenate([np.empty(0, np.uint64), *digests])
+
+
 def identifier_digests(ids: Sequence[Any] | AnyArray) -> Digests:
     """Return a 64-bit hash of every identifier; 19 and 19.0 are the same identifier.
 
     Examples
     --------
-    >>> from slts.series.source import identifier_digests
+    >>> from slts.series.keys import identifier_digests
     >>> a, b, c = identifier_digests(["left", "right", "left"])
     >>> bool(a == c), bool(a == b)
     (True, False)
