@@ -1,6 +1,7 @@
 """The code and the commands in the README and the documentation run; links lead somewhere."""
 
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -71,6 +72,13 @@ def test_every_public_name_is_in_the_reference():
         short = part.__name__.removeprefix("slts.")
         missing = {name for name in part.__all__ if f"{short}.{name}" not in listed}
         assert missing <= set(slts.__all__), f"{short}: {missing}"
+    room = "slts"
+    for line in re.findall(r"currentmodule:: \S+|^   \w[\w.]+$", reference, re.MULTILINE):
+        name = line.split()[-1]
+        if line.startswith("currentmodule"):
+            room = name
+        elif not name.startswith(("aeon.", "sktime.")):
+            assert pkgutil.resolve_name(f"{room}.{name}"), name
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)

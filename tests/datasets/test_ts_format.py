@@ -1,14 +1,16 @@
 """Reading of .ts files: what the format allows, and the line named by an error."""
 
 import gzip
+import importlib.util
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from slts.datasets import read_ts
 from slts.errors import DataError
-from slts.series import SeriesBatch
+from slts.series import SeriesBatch, as_series
 
 HEADER = "@problemName P\n@timeStamps false\n@classLabel true a b\n"
 
@@ -120,3 +122,37 @@ def test_format_errors_name_the_line(message):
 
 def test_foreign_identifiers_are_passed_over():
     assert len(read("@author someone\n" + HEADER + "@data\n1:a\n")[0]) == 1
+
+
+# -- every small .ts file in the aeon package, read by slts and by aeon
+
+
+SPEC = importlib.util.find_spec("aeon")
+ROOT = Path(SPEC.submodule_search_locations[0]) if SPEC else None
+FILES = sorted(p for p in ROOT.rglob("*.ts") if p.stat().st_size < 500_000) if ROOT else []
+STAMPED = [path for path in FILES if "TimeStamps" in path.name]
+
+needs_aeon = pytest.mark.skipif(not FILES, reason="aeon, whose files are read, is not installed")
+
+
+@needs_aeon
+def test_aeon_has_files_of_every_kind():
+    names = {path.name for path in FILES}
+    assert {"JapaneseVowels_TRAIN.ts", "Covid3Month_TEST.ts", "UnitTest_TEST.ts"} <= names
+    assert STAMPED
+
+
+@needs_aeon
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem if path else "none")
+def test_we_read_what_aeon_reads(path):
+    from aeon.datasets import load_from_ts_file
+
+    if path in STAMPED or "@targetlabel true" in path.read_text().lower():
+        with pytest.raises(DataError, match=r"@timeStamps true|@targetLabel true"):
+            read_ts(path)
+        return
+    X, y = read_ts(path)
+    X_aeon, y_aeon = load_from_ts_file(str(path))
+    assert as_series(X_aeon) == X
+    # aeon turns labels to lower case.
+    assert [label.lower() for label in y.tolist()] == y_aeon.tolist()

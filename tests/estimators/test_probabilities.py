@@ -54,6 +54,7 @@ def test_probabilities_are_calibrated_on_held_out_series(kind, n_classes):
     assert calibrated < 1.02 * uncalibrated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.1, 0.2])
 def test_weights_of_snippets_do_not_raise_the_confidence(shift):
     """Strong noise: the snippets with the largest coefficients follow the training series."""

@@ -216,13 +216,6 @@ def test_equal_series_are_draws_of_their_own(rng):
     assert certificate.headline.details["n_groups"] == 30
 
 
-def test_five_people_are_too_few_groups_not_series(model, data):
-    X, y = data
-    sets = prediction_sets(model, X[120:320], y[120:320], groups=np.arange(200) // 40)
-    with pytest.warns(UserWarning, match="needs 19 held-out groups, but there are 5:"):
-        sets.predict(X[360:370], 0.05)
-
-
 def test_half_walk_and_half_run_is_both(rng):
     """Series with as much of one class as of the other, of a model that is never wrong."""
     y = np.tile(["run", "walk"], 100)

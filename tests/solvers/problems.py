@@ -71,3 +71,31 @@ def smallest_norm(signed):
     n = signed.shape[1]
     A = np.hstack([-signed, signed])
     return linprog(np.ones(2 * n), A_ub=A, b_ub=-np.ones(len(A)), method="highs").fun
+
+
+def metric_problem(kind, rng, m=60, d=3):
+    """Products Z and labels for a metric."""
+    Z = rng.normal(size=(m, d, d))
+    Z /= np.linalg.norm(Z.reshape(m, -1), axis=1).max()
+    labels = np.where(rng.random(m) < 0.4, 1.0, -1.0)
+    if kind == "separable":
+        labels = np.where(Z.reshape(m, -1) @ rng.normal(size=d * d) > 0, 1.0, -1.0)
+    elif kind == "opposite duplicates":
+        Z, labels = np.concatenate([Z, Z]), np.concatenate([labels, -labels])
+    elif kind == "duplicates":
+        Z = Z[rng.integers(max(1, m // 4), size=m)]
+    elif kind == "zero rows":
+        Z[::3] = 0.0
+    elif kind == "all zero":
+        Z = np.zeros_like(Z)
+    elif kind == "collinear":
+        Z = np.ones((m, d, d)) * 0.3 + 0.01 * Z
+    elif kind == "ill-conditioned":
+        Z = Z * 10.0 ** -np.linspace(0, 6, d * d).reshape(d, d)
+    elif kind == "one class":
+        labels = np.ones(m)
+    elif kind == "few rows":
+        Z, labels = Z[:7], labels[:7]
+    elif kind == "one channel":
+        Z = Z[:, :1, :1]
+    return Z, labels

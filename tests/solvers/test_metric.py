@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 from slts.solvers import solve_metric_path
 from tests.data import solve_metric, solve_separator
+from tests.solvers.problems import metric_problem
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 
@@ -55,29 +56,6 @@ def reference_value(Z, labels, strength):
     return float(np.maximum(1.0 - X @ v, 0.0).mean() + v @ v)
 
 
-def problem(kind, rng, m=60, d=3):
-    Z = rng.normal(size=(m, d, d))
-    Z /= np.linalg.norm(Z.reshape(m, -1), axis=1).max()
-    labels = np.where(rng.random(m) < 0.4, 1.0, -1.0)
-    if kind == "separable":
-        labels = np.where(Z.reshape(m, -1) @ rng.normal(size=d * d) > 0, 1.0, -1.0)
-    elif kind == "opposite duplicates":
-        Z, labels = np.concatenate([Z, Z]), np.concatenate([labels, -labels])
-    elif kind == "duplicates":
-        Z = Z[rng.integers(max(1, m // 4), size=m)]
-    elif kind == "zero rows":
-        Z[::3] = 0.0
-    elif kind == "all zero":
-        Z = np.zeros_like(Z)
-    elif kind == "collinear":
-        Z = np.ones((m, d, d)) * 0.3 + 0.01 * Z
-    elif kind == "ill-conditioned":
-        Z = Z * 10.0 ** -np.linspace(0, 6, d * d).reshape(d, d)
-    elif kind == "one class":
-        labels = np.ones(m)
-    return Z, labels
-
-
 KINDS = [
     "noisy", "separable", "opposite duplicates", "duplicates", "zero rows", "all zero",
     "collinear", "ill-conditioned", "one class",
@@ -87,7 +65,7 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(60, 3), (12, 6), (2, 2)])
 def test_gap_is_certified_over_twelve_orders_of_magnitude(rng, kind, shape):
-    Z, labels = problem(kind, rng, *shape)
+    Z, labels = metric_problem(kind, rng, *shape)
     for solution in solve_metric_path(Z, labels, pairs=[(1.0, lam) for lam in STRENGTHS]):
         assert_certified(solution, Z, labels)
         if kind == "opposite duplicates":
@@ -98,7 +76,7 @@ def test_gap_is_certified_over_twelve_orders_of_magnitude(rng, kind, shape):
 @pytest.mark.parametrize("strength", [0.1, 1e-2, 1e-4, 1e-6, 1e-9])
 @pytest.mark.parametrize("shape", [(30, 3), (6, 3)])
 def test_optimum_agrees_with_sequential_least_squares(rng, kind, strength, shape):
-    Z, labels = problem(kind, rng, *shape)
+    Z, labels = metric_problem(kind, rng, *shape)
     solution = solve_metric(Z, labels, gamma=1.0, lam=strength, tol=1e-7)
     expected = reference_value(Z, labels, strength)
     assert solution.objective <= expected * (1.0 + 1e-6)
@@ -107,7 +85,7 @@ def test_optimum_agrees_with_sequential_least_squares(rng, kind, strength, shape
 
 @pytest.mark.parametrize("strength", [1e-1, 1e-2, 1e-3])
 def test_optimum_agrees_with_liblinear(rng, strength):
-    Z, labels = problem("noisy", rng, 200, 3)
+    Z, labels = metric_problem("noisy", rng, 200, 3)
     C = 1.0 / (2.0 * strength * len(Z))
     how = {"tol": 1e-10, "max_iter": 1_000_000, "random_state": 0}
     machine = LinearSVC(loss="hinge", C=C, fit_intercept=False, **how)
@@ -119,7 +97,7 @@ def test_optimum_agrees_with_liblinear(rng, strength):
 
 
 def test_strong_penalty_has_a_closed_form(rng):
-    Z, labels = problem("noisy", rng)
+    Z, labels = metric_problem("noisy", rng)
     strength = 0.5 * np.max(np.sum(Z**2, axis=(1, 2)))
     solution = solve_metric(Z, labels, gamma=2.0, lam=strength / 4.0)
     mean = np.einsum("i,ijk->jk", labels, Z) / len(Z)
@@ -152,7 +130,7 @@ def test_separator_fits_no_worse_than_the_metric_it_follows(rng, lam, ratio):
 
 
 def test_too_few_iterations_warn_and_the_result_says_so(rng):
-    Z, labels = problem("noisy", rng)
+    Z, labels = metric_problem("noisy", rng)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         solution = solve_metric(Z, labels, gamma=1.0, lam=1e-4, max_iter=2)
     assert not solution.converged

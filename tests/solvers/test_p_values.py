@@ -105,14 +105,12 @@ def test_no_set_is_empty_and_a_series_between_classes_has_both():
     assert (sure.p_values(new) > 0.05)[2:].tolist() == [[False, True], [True, False]]
 
 
-def test_scores_are_probabilities_and_one_for_the_largest():
-    probabilities = np.array([[0.5, 0.2, 0.3], [0.4, 0.4, 0.2]])
-    np.testing.assert_array_equal(class_scores(probabilities), [[1, 0.2, 0.3], [1, 1, 0.2]])
-
-
-def test_groups_share_draws_by_weight():
-    scores = HeldOutScores.of(np.eye(2)[[0, 1, 1]], np.array([0, 1, 1]), np.array([1.0, 3.0, 5.0]),
-                              np.array(["a", "a", "b"]))  # fmt: skip
+def test_scores_and_the_weights_of_groups():
+    probabilities = np.array([[0.5, 0.2, 0.3], [0.4, 0.4, 0.2], [0.0, 0.0, 1.0]])
+    expected = [[1, 0.2, 0.3], [1, 1, 0.2], [0, 0, 1]]
+    np.testing.assert_array_equal(class_scores(probabilities), expected)
+    weights, groups = np.array([1.0, 3.0, 5.0]), np.array(["a", "a", "b"])
+    scores = HeldOutScores.of(probabilities, np.array([0, 1, 1]), weights, groups)
     np.testing.assert_allclose(scores.weights, [0.25, 0.75, 1.0])
     assert (scores.n_groups, scores.draws) == (2, "groups")
 

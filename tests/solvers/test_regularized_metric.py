@@ -8,32 +8,15 @@ from sklearn.exceptions import ConvergenceWarning
 from slts.solvers import REGULARIZERS, penalties, solve_metric_path
 from slts.solvers.hinge import HingeRows
 from slts.solvers.penalties import L1, PENALTIES, Nuclear, Semidefinite
+from tests.solvers.problems import metric_problem
 
 OTHERS = [name for name in REGULARIZERS if name != "frobenius"]
 STRENGTHS = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6]
 TOL = 1e-4
 
 
-def problem(kind, *, m=60, d=4, seed=0):
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(m, d, d))
-    Z /= np.linalg.norm(Z.reshape(m, -1), axis=1).max()
-    labels = np.where(rng.random(m) < 0.4, 1.0, -1.0)
-    if kind == "separable":
-        labels = np.where(Z.reshape(m, -1) @ rng.normal(size=d * d) > 0, 1.0, -1.0)
-    elif kind == "few rows":
-        Z, labels = Z[:7], labels[:7]
-    elif kind == "duplicates":
-        Z = Z[rng.integers(m // 4, size=m)]
-    elif kind == "zero rows":
-        Z[::3] = 0.0
-    elif kind == "one class":
-        labels[:] = 1.0
-    elif kind == "all zero":
-        Z[:] = 0.0
-    elif kind == "one channel":
-        Z = Z[:, :1, :1]
-    return Z, labels
+def problem(kind, d=4):
+    return metric_problem(kind, np.random.default_rng(0), d=d)
 
 
 KINDS = ["noise", "separable", "few rows", "duplicates", "zero rows", "one class", "all zero",

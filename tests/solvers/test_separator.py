@@ -1,14 +1,27 @@
 """The separator is an optimal vertex of its linear program, which HiGHS solves too."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from slts.solvers import solve_separator_path
+from slts.solvers import separator, solve_separator_path
+from slts.solvers._solvers import L1BallSystem
+from slts.solvers.hinge import HingeRows
+from slts.solvers.separator import (
+    ActiveSet,
+    Sides,
+    read_sides,
+    smallest_separator,
+    solve_active,
+    solve_multipliers,
+    solve_undecided,
+)
 from tests.data import solve_separator
-from tests.solvers.problems import linear_program, smallest_norm
+from tests.solvers.problems import hinge_rows, linear_program, smallest_norm
 
 GAMMAS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 
@@ -148,3 +161,160 @@ def test_the_simplex_method_repairs_too_few_iterations(rng):
 def test_gamma_must_be_positive_and_finite(gamma):
     with pytest.raises(ValueError, match="'gamma'"):
         solve_separator(np.ones((2, 1)), [1, -1], gamma=gamma)
+
+
+# -- from an interior solution to a vertex
+
+
+# A small radius binds, a large one does not.
+RADII = [2.0, 50.0]
+
+
+def optimum(rows, radius):
+    return linear_program(rows.signed, rows.weights, radius)[0]
+
+
+def bound(rows, radius, dual):
+    assert dual.min() >= 0.0
+    assert (dual <= rows.weights).all()
+    return float(dual.sum() - radius * np.abs(rows.combine(dual)).max())
+
+
+def sides_at(rows, radius, coef, near=1e-9):
+    """Return the sides of a vertex; rows `near` the margin are undecided."""
+    margins, columns = rows.margins(coef), np.flatnonzero(coef)
+    away = np.abs(margins - 1.0)
+    binding = bool(np.abs(coef).sum() > radius * (1.0 - 1e-9))
+    active = ActiveSet(np.flatnonzero(away < 1e-9), columns, np.sign(coef[columns]), binding)
+    return Sides(active, margins < 1.0 - 1e-9, np.flatnonzero(away < near))
+
+
+def assert_same_sides(one, other):
+    for a, b in zip((*one.active, *one[1:]), (*other.active, *other[1:]), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("radius", RADII)
+def test_an_interior_solution_shows_the_sides_of_the_vertex(radius, rng):
+    rows = hinge_rows(rng)
+    system = L1BallSystem(rows.signed, rows.weights, radius)
+    system.minimise(tol=1e-9, max_iter=100)
+    sides = read_sides(rows, radius, system)
+    known = sides_at(rows, radius, optimum(rows, radius))
+    assert known.active.binding == (radius == 2.0)
+    ordered = sides.active._replace(tight=np.sort(sides.active.tight))
+    assert_same_sides(sides._replace(active=ordered), known)
+
+
+@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("steps", [3, 5])
+def test_sides_do_not_depend_on_the_units_of_rows_and_weights(radius, steps, rng):
+    rows, m = hinge_rows(rng), 60
+    system = L1BallSystem(rows.signed, rows.weights, radius)
+    # Few steps: many sides are not yet clear.
+    system.minimise(tol=0.0, max_iter=steps)
+    sides = read_sides(rows, radius, system)
+    assert 0 < sides.active.tight.size < sides.undecided.size
+    for size, weight in ((1e4, 1.0), (1e-4, 1.0), (1.0, 1e4), (1.0, 1e-4)):
+        other = HingeRows(size * rows.signed, weight * rows.weights)
+        primal, dual = system.primal.copy(), weight * system.dual
+        primal[2 * m :] /= size
+        dual[2 * m :] *= size
+        scaled = SimpleNamespace(primal=primal, dual=dual, coef=system.coef / size)
+        assert_same_sides(read_sides(other, radius / size, scaled), sides)
+
+
+@pytest.mark.parametrize("radius", RADII)
+def test_tight_rows_and_columns_determine_vertex_and_multipliers(radius, rng):
+    rows = hinge_rows(rng)
+    known = optimum(rows, radius)
+    sides = sides_at(rows, radius, known)
+    coef = solve_active(rows, radius, sides.active)
+    np.testing.assert_allclose(coef, known, rtol=1e-8)
+    dual = solve_multipliers(rows, sides, coef)
+    margins = rows.margins(known)
+    assert bound(rows, radius, dual) == pytest.approx(rows.loss(margins), rel=1e-9)
+    # A row that is not tight but taken for it has the multiplier of its side, and does not decide.
+    for k in (int(np.argmax(margins)), int(np.argmin(np.abs(margins - 0.5)))):
+        more = sides.active._replace(tight=np.append(sides.active.tight, k))
+        np.testing.assert_allclose(solve_active(rows, radius, more), known, rtol=1e-8)
+        below = sides.below.copy()
+        below[k] = False
+        again = solve_multipliers(rows, Sides(more, below, sides.undecided), coef)
+        np.testing.assert_allclose(again, dual, atol=1e-12)
+
+
+@pytest.mark.parametrize("radius", RADII)
+def test_what_is_no_vertex_is_not_returned(radius, rng):
+    rows = hinge_rows(rng)
+    active = sides_at(rows, radius, optimum(rows, radius)).active
+    wrong = {
+        "too few rows": {"tight": active.tight[1:]},
+        "no column": {"columns": active.columns[:0], "signs": active.signs[:0]},
+        "signs": {"signs": -active.signs, "binding": False},
+        "dependent rows": {"tight": np.append(active.tight[1:], active.tight[1])},
+    }
+    for name, changes in wrong.items():
+        assert solve_active(rows, radius, active._replace(**changes)) is None, name
+    coef = optimum(rows, 50.0)
+    norm, beyond = np.abs(coef).sum(), sides_at(rows, 50.0, coef).active
+    assert solve_active(rows, norm * (1.0 - 1e-6), beyond) is None
+    inside = solve_active(rows, norm * (1.0 - 1e-12), beyond)
+    assert np.abs(inside).sum() <= norm * (1.0 - 1e-12) * (1.0 + 1e-15)
+
+
+@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("case", ["clear", "many undecided", "nothing known", "wrong sides"])
+def test_undecided_rows_are_solved_and_others_join(radius, case, rng):
+    rows = hinge_rows(rng)
+    known = optimum(rows, radius)
+    margins = rows.margins(known)
+    loss = rows.loss(margins)
+    sides = sides_at(rows, radius, known, near=0.5 if case == "many undecided" else 1e-9)
+    if case == "nothing known":
+        # All rows taken for above the margin.
+        sides = sides._replace(below=np.zeros(60, dtype=bool), undecided=np.arange(3))
+    elif case == "wrong sides":
+        # One row on each side taken for the other side, and a tight row left out.
+        below, order = sides.below.copy(), np.argsort(margins)
+        below[order[[0, -1]]] = False, True
+        sides = sides._replace(below=below, undecided=sides.active.tight[1:])
+    coef, dual = solve_undecided(rows, radius, sides, loss + 1e-12)
+    np.testing.assert_allclose(coef, known, rtol=1e-7)
+    assert rows.loss(rows.margins(coef)) == pytest.approx(loss, rel=1e-9)
+    assert bound(rows, radius, dual) == pytest.approx(loss, rel=1e-4)
+
+
+def test_the_smallest_separator_is_that_of_all_rows(rng):
+    X = rng.uniform(-1.0, 1.0, size=(3000, 6))
+    truth = rng.normal(size=6)
+    X = X[np.abs(X @ truth) > 0.1]
+    rows = HingeRows.build(X, np.sign(X @ truth), None, "X")
+    start = 30.0 * truth * [1.0, 0.8, 1.2, 1.0, 0.9, 1.1]
+    expected = smallest_norm(rows.signed)
+    for coef in (smallest_separator(rows, start), separator._smallest_program(rows)):
+        assert np.abs(coef).sum() == pytest.approx(expected, rel=1e-9)
+        margins = rows.margins(coef)
+        assert margins.min() >= 1.0 - 1e-9
+        assert np.count_nonzero(margins < 1.0 + 1e-9) >= 6
+    # Rows that cannot be separated have none.
+    opposite = HingeRows(np.array([[1.0], [-1.0]]), np.full(2, 0.5))
+    assert smallest_separator(opposite, np.ones(1)) is None
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.02])
+def test_usual_problems_need_no_simplex_method(gamma, monkeypatch):
+    monkeypatch.setattr(separator, "linprog", None)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows, size = hinge_rows(rng, 80, 6), 10.0 ** rng.uniform(-3, 3)
+        ones, weights = np.ones(80), rows.weights
+        solution = solve_separator(size * rows.signed, ones, gamma=size * gamma,
+                                   sample_weight=weights)  # fmt: skip
+        assert solution.vertex
+        assert solution.gap <= 1e-6 * solution.objective
+        separable = np.sign(rows.signed @ rng.normal(size=6))
+        solution = solve_separator(size * rows.signed, separable, gamma=1e-4 * size)
+        assert solution.objective <= 1e-9
+        tight = np.abs(rows.signed @ solution.coef * size) < 1.0 + 1e-8
+        assert np.count_nonzero(tight) >= np.count_nonzero(solution.coef)

@@ -75,34 +75,41 @@ def test_bad_files(text, message, tmp_path):
         read_series(written(tmp_path / "a.csv", text))
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Files of a few kilobytes have many blocks."""
+    monkeypatch.setattr("slts.tables.text._BLOCK", 1 << 14)
+
+
 def long_rows(n):
     return "".join(f"series {i // 100},{i % 100},{i * 7919 % 97}\r\n" for i in range(n))
 
 
-@pytest.mark.usefixtures("tables_in_parts")
+@pytest.mark.usefixtures("tables_in_parts", "small_blocks")
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".zst"])
 def test_a_large_file_is_read_in_blocks(suffix, tmp_path):
     path = tmp_path / f"data.csv{suffix}"
-    write_compressed(path, f"\ufeffid,t,x\r\n{long_rows(100_000)}".encode())
-    values = [i * 7919 % 97 for i in range(100_000)]
+    write_compressed(path, f"\ufeffid,t,x\r\n{long_rows(10_000)}".encode())
+    values = [i * 7919 % 97 for i in range(10_000)]
     assert read_series(path).series.values[:, 0].tolist() == values
     batches = list(iter_series(path, batch_size=7))
-    assert sum(map(len, batches)) == 1000
+    assert sum(map(len, batches)) == 100
     assert suffix != "" or batches[0].share < 0.7
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("last,0,oops", r"line 100002: 'x' holds 'oops', expected a number"),
-        ("last,0,-inf", r"line 100002 \(series 'last'\): 'x' is infinite"),
-        ("last,soon,1", r"line 100002 \(series 'last'\): 't' \(time\) holds 'soon', expected"),
-        ("last,0,1,2", r"line 100002 has 4 cells, expected 3"),
+        ("last,0,oops", r"line 10002: 'x' holds 'oops', expected a number"),
+        ("last,0,-inf", r"line 10002 \(series 'last'\): 'x' is infinite"),
+        ("last,soon,1", r"line 10002 \(series 'last'\): 't' \(time\) holds 'soon', expected"),
+        ("last,0,1,2", r"line 10002 has 4 cells, expected 3"),
         ("last,0,0.25", None),
     ],
 )
 def test_a_line_far_from_the_beginning_is_named(line, message, tmp_path):
-    path = written(tmp_path / "data.csv", f"id,t,x\n{long_rows(100_000)}{line}\n")
+    path = written(tmp_path / "data.csv", f"id,t,x\n{long_rows(10_000)}{line}\n")
     if message is None:
         # An integer at first may be a fraction later.
         assert read_series(path).series.values[-1, 0] == 0.25
@@ -111,10 +118,11 @@ def test_a_line_far_from_the_beginning_is_named(line, message, tmp_path):
             read_series(path)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_number_among_booleans_is_named(tmp_path):
-    rows = "".join(f"a,{str(k % 3 == 0).lower()}\n" for k in range(200_000))
+    rows = "".join(f"a,{str(k % 3 == 0).lower()}\n" for k in range(10_000))
     path = written(tmp_path / "a.csv", f"id,x\n{rows}a,0.5\n")
-    with pytest.raises(DataError, match=r"line 200002: 'x' holds '0.5', expected true or false"):
+    with pytest.raises(DataError, match=r"line 10002: 'x' holds '0.5', expected true or false"):
         read_series(path)
 
 

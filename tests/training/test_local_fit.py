@@ -10,6 +10,7 @@ import slts
 from slts.training.local_fit import fit_local
 from tests.data import scan_of, waves
 from tests.oracles import products, windows
+from tests.oracles.ridge import left_out, ridge
 from tests.training.options import local_options, training_set
 
 
@@ -31,24 +32,6 @@ def standardised(values, *, one_by_one):
     scale = np.zeros(len(centre))
     scale[varies] = 1.0 / np.sqrt(variances[varies] * varies.sum())
     return centre, scale
-
-
-def ridge(X, Y, weights, penalty):
-    """Slope and intercept that minimise the weighted squares and the penalty of the slope."""
-    A = np.hstack([X, np.ones((len(X), 1))])
-    matrix = (A.T * weights) @ A + penalty * np.diag([*np.ones(X.shape[1]), 0.0])
-    solution = np.linalg.solve(matrix, (A.T * weights) @ Y)
-    return solution[:-1], solution[-1]
-
-
-def left_out(X, Y, weights, penalty, parts):
-    """Predict the series of each part by the fit to all others."""
-    predictions = np.empty_like(Y)
-    for part in np.unique(parts):
-        others = parts != part
-        slope, intercept = ridge(X[others], Y[others], weights[others], penalty)
-        predictions[~others] = X[~others] @ slope + intercept
-    return predictions
 
 
 def numbers_in_class(codes):

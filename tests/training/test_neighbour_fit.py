@@ -40,7 +40,7 @@ def nearest_accuracy(batch, labels, other, other_labels, metric):
     return np.mean(labels[nearest] == other_labels)
 
 
-@pytest.mark.parametrize("limit", [1500, 30])
+@pytest.mark.parametrize("limit", [pytest.param(1500, marks=pytest.mark.slow), 30])
 def test_learning_finds_the_informative_channels(rng, limit):
     batch, labels = two_informative_channels(rng)
     test, test_labels = two_informative_channels(rng)

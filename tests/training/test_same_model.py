@@ -198,6 +198,7 @@ def test_landmarks_and_snippets_are_numbered_as_in_the_source(sources, in_memory
             np.testing.assert_array_equal(values, snippets.values_of(k))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "balanced"])
 def test_a_scan_that_exceeds_the_memory_gives_nearly_the_same_model(weight, tmp_path):
     """A sample chooses landmarks and snippets; the coefficients are learned from all series."""

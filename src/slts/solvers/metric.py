@@ -61,6 +61,8 @@ def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
 
     It is rounded: equal products of different factors are one problem.
     """
+    check_positive("gamma", gamma)
+    check_positive("lam", lam)
     squared = regularizer in SQUARED_NORMS
     strength = float(f"{lam * gamma * (gamma if squared else 1.0):.12g}")
     if not _LEAST_STRENGTH <= strength < np.inf:
@@ -117,9 +119,7 @@ def solve_metric_path(
             f"The 'regularizer' parameter of solve_metric_path must be one of {REGULARIZERS}. "
             f"Got {regularizer!r} instead."
         )
-    for gamma, lam in pairs:
-        check_positive("gamma", gamma)
-        check_positive("lam", lam)
+    strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
     Z = np.asarray(Z)
     if regularizer != "frobenius" and (Z.ndim != 3 or Z.shape[1] != Z.shape[2]):
         raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")
@@ -134,7 +134,6 @@ def solve_metric_path(
         basis, triangle = np.linalg.qr(rows.signed.T)
         rows = HingeRows(np.ascontiguousarray(triangle.T), rows.weights)
 
-    strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
     solutions: dict[float, MetricSolution] = {}
     start: FloatArray | None = None
     for strength in sorted(set(strengths), reverse=True):

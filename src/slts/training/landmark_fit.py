@@ -312,19 +312,18 @@ class Alignments:
         progress: Progress,
     ) -> list[FloatArray]:
         """Return the decisions of each problem, shape (parameters, test)."""
-        # With one gamma in both stages only the strength of the penalty matters (lam gamma^2, or
-        # lam gamma for a norm), so candidates of equal strength are solved once.
         pairs = [(p["gamma"], p["lam"]) for p in parameters]
+        paths = self._metric_paths(problems, pairs, lambda done, of: progress(done, 2 * of))
+        # With one gamma in both stages only the strength of the penalty matters (lam gamma^2, or
+        # lam gamma for a norm), so separators for equal strengths are solved once.
         strengths = [problem_strength(gamma, lam, self.regularizer) for gamma, lam in pairs]
-        distinct = sorted(set(strengths), reverse=True)
-        first = [pairs[strengths.index(strength)] for strength in distinct]
-        n = len(distinct)
-        paths = self._metric_paths(problems, first, lambda done, of: progress(done * n, 2 * n * of))
-        decisions: dict[float, list[FloatArray]] = {}
-        for k, (strength, (gamma, _)) in enumerate(zip(distinct, first, strict=True)):
-            solved = self._separate(problems, [path[k].metric for path in paths], [gamma])
-            decisions[strength] = [values for ((_, values),) in solved]
-            progress(n + k + 1, 2 * n)
+        decisions = dict[float, list[FloatArray]]()
+        n = len(set(strengths))
+        for k, (strength, (gamma, _)) in enumerate(zip(strengths, pairs, strict=True)):
+            if strength not in decisions:
+                solved = self._separate(problems, [path[k].metric for path in paths], [gamma])
+                decisions[strength] = [values for ((_, values),) in solved]
+                progress(n + len(decisions), 2 * n)
         return [np.stack([decisions[s][k] for s in strengths]) for k in range(len(problems))]
 
     def _metric_paths(

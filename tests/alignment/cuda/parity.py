@@ -24,6 +24,14 @@ def ragged(rng, count, lengths, d):
     return series
 
 
+def prepared(how, rng, counts, lengths, d):
+    """Collections of ragged series, as they are aligned."""
+    return [
+        how.prepare(as_series(ragged(rng, count, lengths, d), layout="time_first"))
+        for count in counts
+    ]
+
+
 def admits_a_path(band, n, m):
     return dtw.best_path(np.zeros((n, m)), dtw.band_mask(band, n, m)) is not None
 

@@ -15,7 +15,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.cuda import programs
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.settings import LandmarkLayouts
-from tests.alignment.cuda.parity import check_parity, ragged, settings
+from tests.alignment.cuda.parity import check_parity, prepared, ragged, settings
 
 pytestmark = pytest.mark.slow
 
@@ -46,10 +46,7 @@ def test_exact_ties_go_diagonal_up_left(emulated, rng):
 
 def test_neither_block_nor_card_size_changes_a_bit_of_scores(emulated, rng):
     how = settings("cost", None, "float32")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(5, 20), 3), layout="time_first"))
-        for count in (12, 70)
-    )
+    x, y = prepared(how, rng, (12, 70), np.arange(5, 20), 3)
     whole, blocks = np.empty((2, 12, 70), dtype=np.float32)
     CudaBackend(x, LandmarkLayouts(y, how)).scores(whole, mean=True)
     CudaBackend(x, LandmarkLayouts(y, how), memory=2**14).scores(blocks, mean=True)
@@ -95,7 +92,7 @@ def test_nothing_to_align_is_no_error(emulated, rng):
 
 def test_progress_ends_at_the_whole(emulated, rng):
     how = settings("affinity", None, "float32")
-    x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
+    (x,) = prepared(how, rng, (40,), [10, 12], 3)
     told = []
     backend = CudaBackend(
         x, LandmarkLayouts(x, how), memory=2**15, progress=lambda *now: told.append(now)
@@ -116,8 +113,7 @@ def test_threads_share_one_program_and_take_turns(emulated, rng, monkeypatch):
             time.sleep(0.2)
 
     how = settings("affinity", None, "float32")
-    x, y = (as_series(ragged(rng, n, np.arange(5, 20), 3), layout="time_first") for n in (12, 70))
-    x, y = how.prepare(x), how.prepare(y)
+    x, y = prepared(how, rng, (12, 70), np.arange(5, 20), 3)
     expected = np.empty((12, 70), dtype=np.float32)
     CudaBackend(x, LandmarkLayouts(y, how)).scores(expected, mean=False)
     programs._compiled.cache_clear()
@@ -138,7 +134,7 @@ def test_threads_share_one_program_and_take_turns(emulated, rng, monkeypatch):
 
 def test_memory_counts_as_free_when_a_run_begins(emulated, rng, monkeypatch):
     how = settings("affinity", None, "float32")
-    x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
+    (x,) = prepared(how, rng, (40,), [10, 12], 3)
     told = []
     backend = CudaBackend(x, LandmarkLayouts(x, how), progress=lambda *now: told.append(now))
     monkeypatch.setattr(emulated.cuda.runtime, "memGetInfo", lambda: (2**15, 2**28))
@@ -156,10 +152,7 @@ def test_memory_that_others_take_meanwhile_makes_blocks_smaller(emulated, rng, m
         return empty(shape, dtype)
 
     how = settings("affinity", None, "float32")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(5, 10), 3), layout="time_first"))
-        for count in (32, 70)
-    )
+    x, y = prepared(how, rng, (32, 70), np.arange(5, 10), 3)
     T, again = np.empty((2, 32, 70, 3, 3), dtype=np.float32)
     CudaBackend(x, LandmarkLayouts(y, how)).products(T)
     monkeypatch.setattr(emulated, "empty", scarce)
@@ -173,7 +166,7 @@ def test_memory_for_not_even_one_series_is_an_error(emulated, rng, monkeypatch):
         raise emulated.cuda.memory.OutOfMemoryError
 
     how = settings("affinity", None, "float32")
-    x = how.prepare(as_series(ragged(rng, 5, [10, 12], 3), layout="time_first"))
+    (x,) = prepared(how, rng, (5,), [10, 12], 3)
     monkeypatch.setattr(emulated, "zeros", none)
     with pytest.raises(MemoryError):
         CudaBackend(x, LandmarkLayouts(x, how)).scores(
@@ -201,10 +194,7 @@ def packed(monkeypatch):
 
 def test_a_basis_replaces_the_channels_of_the_landmarks(emulated, rng):
     how = settings("affinity", None, "float64")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(5, 12), 3), layout="time_first"))
-        for count in (4, 7)
-    )
+    x, y = prepared(how, rng, (4, 7), np.arange(5, 12), 3)
     weights, basis = rng.normal(size=(2, 7)), rng.normal(size=(3, 2))
     result, expected = (
         Aligner(y, how, device, basis=basis).grouped(x, weights, n_phases=2)
@@ -215,10 +205,7 @@ def test_a_basis_replaces_the_channels_of_the_landmarks(emulated, rng):
 
 def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, packed):
     how = settings("affinity", None, "float64")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(5, 12), 3), layout="time_first"))
-        for count in (4, 40)
-    )
+    x, y = prepared(how, rng, (4, 40), np.arange(5, 12), 3)
     weights = [np.eye(2)[np.arange(40) % 2].T, np.eye(2)[np.arange(40) // 20].T]
     aligner = Aligner(y, how, device="cuda")
     expected = [Aligner(y, how).grouped(x, w) for w in weights]
@@ -242,7 +229,7 @@ def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, 
 
 def test_a_layout_that_takes_much_of_the_card_is_not_kept(emulated, rng, packed):
     how = settings("affinity", None, "float32")
-    x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
+    (x,) = prepared(how, rng, (40,), [10, 12], 3)
     layouts, out = LandmarkLayouts(x, how), np.empty((40, 40), dtype=np.float32)
     for _ in range(2):
         CudaBackend(x, layouts, memory=2**17).scores(out, mean=True)

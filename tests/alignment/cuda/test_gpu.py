@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import slts
-from slts import Itakura, as_series
+from slts import Itakura
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.settings import LandmarkLayouts
-from tests.alignment.cuda.parity import check_parity, ragged, settings
+from tests.alignment.cuda.parity import check_parity, prepared, ragged, settings
 
 OBJECTIVES = ("affinity", "cost", "distance")
 BANDS = (None, 4, Itakura(2.5))
@@ -64,10 +64,7 @@ def test_paths_beyond_sixteen_bits(gpu, rng):
 
 def test_a_small_card_gives_the_same(gpu, rng):
     how = settings("cost", None, "float32")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
-        for count in (100, 300)
-    )
+    x, y = prepared(how, rng, (100, 300), np.arange(20, 60), 13)
     whole, blocks = np.empty((2, 100, 300), dtype=np.float32)
     CudaBackend(x, LandmarkLayouts(y, how)).scores(whole, mean=True)
     CudaBackend(x, LandmarkLayouts(y, how), memory=2**21).scores(blocks, mean=True)
@@ -78,10 +75,7 @@ def test_a_small_card_gives_the_same(gpu, rng):
 def test_the_memory_there_is_suffices(gpu, rng, believed):
     # Fails under compute-sanitizer, where arrays of finished blocks are not given back.
     how = settings("cost", None, "float32")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
-        for count in (400, 700)
-    )
+    x, y = prepared(how, rng, (400, 700), np.arange(20, 60), 13)
     weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
     memory, pool = 2**24, gpu.get_default_memory_pool()
     result = []
@@ -106,10 +100,7 @@ def test_the_memory_there_is_suffices(gpu, rng, believed):
 
 def test_the_same_bits_every_time(gpu, rng):
     how = settings("affinity", None, "float32")
-    x, y = (
-        how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
-        for count in (300, 700)
-    )
+    x, y = prepared(how, rng, (300, 700), np.arange(20, 60), 13)
     weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
     result = np.empty((3, 300, 5, 1, 13, 13), dtype=np.float32)
     for out in result:
