@@ -73,7 +73,7 @@ def test_training_series_give_no_certificate(command, problem, model, run):
     code, _, messages = run(command, model, problem[".csv"][0])
     assert code == int(command == "certify")
     assert ("no certificate: " in messages) == (command == "evaluate")
-    assert "r000 is a copy of a training series (the first of 45)" in messages
+    assert "45 of 45 series are copies of training series: r000, " in messages
 
 
 def test_new_groups_are_evaluated_and_certified(tmp_path, run):

@@ -151,7 +151,6 @@ def test_the_bound_for_new_groups_holds_for_groups_of_different_size():
 @pytest.mark.parametrize(
     ("labels", "groups", "message"),
     [
-        ([*np.repeat(["a", "b"], [24, 23]), "odd"], [], "'odd'"),
         (np.arange(48).astype(str), [], "--test-size 0.3"),
         (np.repeat(["a", "b", "odd"], [24, 20, 4]), ["--groups", "subject"], "'odd'"),
     ],
@@ -165,6 +164,27 @@ def test_a_class_that_cannot_be_learned_and_held_out_is_an_error(
     message_of_fit = run.error(*fit, *groups)
     assert message in message_of_fit
     assert "--test-size" in message_of_fit
+
+
+def test_the_only_series_of_a_class_is_learned_from(tmp_path, run):
+    data, _ = write(
+        tmp_path / "data.csv", labels=[*np.repeat(["a", "b"], [24, 23]), "odd"], grouped=False
+    )
+    fit = ["fit", data, "--model", tmp_path / "m.slts", "--method", "1nn", "--test-size", "0.3"]
+    output, _ = run.ok(*fit)
+    assert "No held-out series is of class 'odd'" in output
+    assert "odd" in slts.load(tmp_path / "m.slts").classes_
+
+
+def test_the_figure_says_what_it_is_worth(tmp_path, run):
+    fit = ["fit", "--model", tmp_path / "m.slts", "-p", "n_snippets=20"]
+    alone, _ = write(tmp_path / "alone.csv", grouped=False)
+    assert "name them with --groups" in run.ok(*fit, alone)[0]
+    data, _ = write(tmp_path / "data.csv")
+    output, _ = run.ok(*fit, data, "--groups", "subject")
+    assert "leave-one-group-out: accuracy" in output
+    assert "interval for a new group" in output
+    assert "--groups" not in output
 
 
 def test_held_out_series_certify_the_model(tmp_path, run):
@@ -187,7 +207,7 @@ def test_training_series_give_no_certificate(problem, tmp_path, run):
     fit = ["fit", train, "--model", tmp_path / "m.slts", "--method", "1nn", "--test", train]
     output, messages = run.ok(*fit, "--json")
     result = json.loads(output)
-    assert messages.count("no certificate: r000 is a copy of a training series") == 1
+    assert messages.count("no certificate: 45 of 45 series are copies") == 1
     assert (result["held_out"]["n_copies"], result["certificate"]) == (45, None)
 
 

@@ -83,7 +83,7 @@ def test_predictions_and_sets_are_counted(problem, model, tmp_path, run):
     assert result["predicted"] == dict.fromkeys(CLASSES, 10)
     assert sum(result["sets"].values()) == result["n_series"] == 30
     output, messages = run.ok(*predict)
-    assert re.search(r"\d+ empty, \d+ single, \d+ several", output)
+    assert re.search(r"\n\d+ single, \d+ several", output)
     guarantee = slts.prediction_sets(slts.load(model)).guarantee
     assert messages.count(f"alpha = 0.2: {guarantee}\n") == 1
 

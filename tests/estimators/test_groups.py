@@ -74,6 +74,73 @@ def test_a_scan_carries_its_groups(kind, people):
         quick(kind).fit(scan, groups=groups)
 
 
+# ---- the local classifier leaves out one group at a time
+
+
+def movements(n_people, per_person, rng, first=0):
+    """Four classes; every person has a level and ways of moving."""
+    X, groups = [], np.repeat(first + np.arange(n_people), per_person)
+    y = np.tile(np.arange(4), len(groups) // 4)
+    levels, ways = (rng.normal(size=(n_people, 4, 4)) for _ in range(2))
+    for person, c in zip(groups - first, y, strict=True):
+        centre = 1.5 * levels[person, :1].T + 0.5 * ways[person, c][:, None] + 2 * np.eye(4)[:, [c]]
+        X.append(centre + rng.normal(size=(4, rng.integers(8, 14))))
+    return X, y, groups
+
+
+def test_statements_about_new_people_hold_if_people_are_left_out(rng):
+    """Accuracy and confidence beyond those on new people, and how many of their sets are right."""
+    figures = {"people": [], "series": []}
+    for _ in range(3):
+        X, y, groups = movements(24, 20, rng)
+        X_new, y_new, _ = movements(60, 8, rng)
+        for name, some in (("people", groups), ("series", None)):
+            model = slts.LocalSLTSClassifier(n_snippets=100, random_state=0).fit(X, y, groups=some)
+            accuracy = model.score(X_new, y_new)
+            covered = slts.prediction_sets(model).predict(X_new, 0.2).contains(y_new).mean()
+            confidence = model.predict_proba(X_new).max(axis=1).mean()
+            beyond = model.validation_.accuracy - accuracy, confidence - accuracy
+            figures[name].append([*beyond, covered])
+    people, series = (np.mean(figures[name], axis=0) for name in ("people", "series"))
+    np.testing.assert_allclose(people[:2], 0.0, atol=0.07)
+    assert people[2] > 0.78
+    # Without groups, all three are wrong about new people.
+    assert series[:2].min() > 0.1
+    assert series[2] < 0.73
+
+
+def test_every_statement_of_the_local_classifier_names_groups(people, tmp_path):
+    X, y, groups = people
+    local = slts.LocalSLTSClassifier(n_snippets=20, random_state=0)
+    model = local.fit(X, y, groups=groups)
+    validation = model.validation_
+    assert (validation.kind, validation.n_groups) == ("leave-one-group-out", 12)
+    scores = model.held_out_scores_
+    assert (scores.n_groups, scores.weights.sum()) == (12, pytest.approx(12.0))
+    slts.save(model, tmp_path / "m.slts")
+    sets = slts.prediction_sets(slts.load(tmp_path / "m.slts"))
+    assert "12 groups of 72 training series" in sets.guarantee
+    assert "fitted without its group" in sets.guarantee
+    with pytest.warns(UserWarning, match="needs 19 held-out groups, but there are 12"):
+        sets.predict(X[:2], 0.05)
+    scanned = local.fit(scan_of(Dataset(slts.as_series(X), y, groups=groups)))
+    assert scanned.validation_ == validation
+    plain = local.fit(X, y)
+    assert plain.validation_.n_groups is plain.held_out_scores_.n_groups is None
+    assert "fitted without it." in slts.prediction_sets(plain).guarantee
+    with pytest.raises(DataError, match="groups has one group only, 'p00'"):
+        local.fit(X, y, groups=np.full(72, "p00"))
+
+
+def test_equal_series_of_several_people_are_held_out_with_their_people(people):
+    """A recording of zeros for each person is no hint about the next person."""
+    X, y, groups = people
+    X = [np.zeros((8, 9)) if k % 6 == 0 else x for k, x in enumerate(X)]
+    local = slts.LocalSLTSClassifier(n_snippets=20, random_state=0).fit(X, y, groups=groups)
+    assert local.validation_.n_series == 72
+    np.testing.assert_allclose(np.sort(local.held_out_scores_.weights), 1 / 6)
+
+
 def test_groups_are_routed_through_searches(people):
     X, y, groups = people
     model = quick(slts.BBSClassifierCV, cv=GroupKFold(3))

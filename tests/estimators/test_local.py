@@ -208,3 +208,40 @@ def test_series_that_are_all_the_same_give_the_majority():
     X, y = [np.ones((2, 5))] * 10, [0] * 7 + [1] * 3
     model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     assert (model.predict(X) == 0).all()
+
+
+# ---- accuracy on series that are left out
+
+
+def few_of_each(n_classes, per_class, rng):
+    """Noisy centres, and 800 others."""
+    centres = rng.normal(size=(n_classes, 8, 1))
+    y = np.append(np.tile(np.arange(n_classes), per_class), rng.integers(n_classes, size=800))
+    X = [centres[c] + 1.5 * rng.normal(size=(8, rng.integers(8, 14))) for c in y]
+    n = n_classes * per_class
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def test_few_series_of_many_classes_are_estimated_with_their_number(rng):
+    """Leaving out one of four series alone would leave its class rarer than the others."""
+    X, y, X_new, y_new = few_of_each(60, 4, rng)
+    model = slts.LocalSLTSClassifier(n_snippets=200, random_state=0).fit(X, y)
+    accuracy = model.score(X_new, y_new)
+    assert 0.4 < accuracy < 0.8
+    assert model.validation_.accuracy == pytest.approx(accuracy, abs=0.1)
+    confidence = model.predict_proba(X_new).max(axis=1).mean()
+    assert confidence == pytest.approx(accuracy, abs=0.08)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(90) // 3])
+def test_labels_without_meaning_are_right_by_chance(groups, rng):
+    """Also if every group has one class: it is not rarer without the group."""
+    X = [rng.normal(size=(2, rng.integers(8, 14))) for _ in range(90)]
+    y = np.tile([0, 1, 2], 30) if groups is None else groups % 3
+    estimates = [
+        slts.LocalSLTSClassifier(n_snippets=50, random_state=seed)
+        .fit(X, y, groups=groups)
+        .validation_.accuracy
+        for seed in range(4)
+    ]
+    assert 0.2 < np.mean(estimates) < 0.47

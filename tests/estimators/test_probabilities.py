@@ -113,10 +113,10 @@ def test_calibration_corrects_overfitted_decisions(kind, overfitted):
 def test_held_out_series_keep_their_sample_weights(kind, parameters, two):
     X, y, _, _ = two
     weights = np.where(np.arange(len(y)) < 10, 5.0, 1.0)
-    margins = quick(kind, **parameters).fit(X, y, sample_weight=weights).held_out_margins_
-    relative = margins.weights / margins.weights.min()
+    scores = quick(kind, **parameters).fit(X, y, sample_weight=weights).held_out_scores_
+    relative = scores.weights / scores.weights.min()
     for c in (0, 1):
-        np.testing.assert_allclose(np.sort(relative[margins.codes == c]), np.sort(weights[y == c]))
+        np.testing.assert_allclose(np.sort(relative[scores.codes == c]), np.sort(weights[y == c]))
 
 
 @every([slts.SLTSClassifier, slts.BBSClassifier, slts.SimilaritySVC, slts.OneNNClassifier,

@@ -81,7 +81,7 @@ def test_a_decision_of_zero_is_wrong_whatever_the_class_is(model):
 def test_any_classifier_gets_a_hold_out_bound(estimator, training, held_out):
     (bound,) = certify(estimator.fit(*training), *held_out).bounds
     assert not bound.vacuous
-    with pytest.raises(DataError, match="series 2 of X is a copy of a training series"):
+    with pytest.raises(DataError, match="copy of a training series: series 2 of X"):
         certify(estimator, [*held_out[0][:2], training[0][7]], held_out[1][:3])
 
 
@@ -100,11 +100,41 @@ def test_classifiers_of_others_are_bounded_without_a_check_for_copies(training, 
 def test_copies_of_training_series_raise_an_error(model, training, held_out):
     X, y = training
     mixed = [*held_out[0][:5], X[7], X[8]], [*held_out[1][:5], y[7], y[8]]
-    with pytest.raises(DataError, match=r"series 5 of X is a copy .* \(the first of 2\)"):
+    with pytest.raises(DataError, match=r"2 of 7 series .*: series 5 of X, series 6 of X\. Use"):
         certify(model, *mixed)
     search = GridSearchCV(slts.SLTSClassifier(random_state=0), {"gamma": [1e-2]}, cv=2).fit(X, y)
-    with pytest.raises(DataError, match="series 0 of X is a copy"):
+    with pytest.raises(DataError, match=r"90 of 90 series are copies .* series 4 of X and 85 more"):
         certify(search, X, y)
+
+
+def test_few_copies_are_counted_and_named(model, training, held_out):
+    """Equal series are draws of their own: with few values, new series equal others by chance."""
+    X, y = (list(part) for part in held_out)
+    X[3], y[3] = training[0][7], training[1][7]
+    bound = certify(model, X, y).headline
+    assert bound.details["n"] == 120
+    assert any("1 of 120 series is a copy" in x and "series 3 of X" in x for x in bound.unchecked)
+    assert not any("equals a training series" in x for x in bound.checked)
+    calibrated = slts.BBSClassifier(20, random_state=0).fit(*training)
+    with pytest.warns(UserWarning, match="copy of a training series: series 3 of X. They count"):
+        slts.prediction_sets(calibrated, X, y)
+    X[4], y[4] = training[0][8], training[1][8]
+    with pytest.raises(DataError, match="copies='allow'"):
+        certify(model, X, y)
+    allowed = certify(model, X, y, copies="allow").headline
+    assert any("2 of 120 series are copies" in x for x in allowed.unchecked)
+    assert len(slts.prediction_sets(calibrated, X, y, copies="allow").held_out.codes) == 120
+    with pytest.raises(ValueError, match="'copies' parameter must be 'error' or 'allow'"):
+        certify(model, X, y, copies="no")
+
+
+def test_the_certificate_names_classes_that_were_not_held_out(model, held_out):
+    X, y = held_out
+    (bound,) = certify(model, X, y).bounds[:1]
+    assert "No held-out series is of class" not in bound.sentence
+    some = np.flatnonzero(np.asarray(y) != 2)
+    (bound,) = certify(model, [X[i] for i in some], np.asarray(y)[some]).bounds[:1]
+    assert "No held-out series is of class 2: nothing is known about errors" in bound.sentence
 
 
 def test_copies_are_those_that_the_last_step_of_a_pipeline_sees(training, held_out):
@@ -113,7 +143,7 @@ def test_copies_are_those_that_the_last_step_of_a_pipeline_sees(training, held_o
     piped = make_pipeline(*steps).fit(*training)
     last_step = certify(piped[-1], piped[0].transform(held_out[0]), held_out[1])
     assert certify(piped, *held_out).headline == last_step.headline
-    with pytest.raises(DataError, match="is a copy of a training series"):
+    with pytest.raises(DataError, match="are copies of training series"):
         certify(piped, *training)
 
 
@@ -181,9 +211,9 @@ def test_a_scan_is_certified_like_series_in_memory(estimator, training, held_out
             certify(model, scan, **argument)
     with pytest.raises(DataError, match="y and groups must be None if X is a scan"):
         slts.prediction_sets(model, scan, y)
-    mixed = [*X[:100], training[0][7], *X[100:]]
-    with pytest.raises(DataError, match="series 100 is a copy of a training series:"):
-        certify(model, write_scan(tmp_path, mixed, np.insert(y, 100, training[1][7])))
+    mixed = [*X[:100], *training[0][7:9], *X[100:]], np.insert(y, 100, training[1][7:9])
+    with pytest.raises(DataError, match="of training series: series 100, series 101"):
+        certify(model, write_scan(tmp_path, *mixed))
     with pytest.raises(DataError, match="not trained on: 7, first for series 0"):
         certify(model, write_scan(tmp_path, X, np.where(y == 0, 7, y)))
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import slts
 from slts.guarantees import PredictionSets, prediction_sets
-from slts.guarantees.prediction_sets import decisions_of
+from slts.guarantees.prediction_sets import probabilities_of
 from tests.data import clusters
 from tests.estimators.kinds import every_kind, quick
 
@@ -32,15 +34,15 @@ def sets(model, data):
 def test_held_out_series_give_the_stated_coverage(model, data):
     X, y = data
     X, y, rng = X[120:], y[120:], np.random.default_rng(0)
-    decisions, codes = model.decision_function(X), np.searchsorted(model.classes_, y)
+    chances, codes = model.predict_proba(X), np.searchsorted(model.classes_, y)
     missed = []
     for _ in range(500):
         order = rng.permutation(len(y))
         held_out, new = order[:100], order[100:140]
-        margins = type(model.held_out_margins_).of(decisions[held_out], codes[held_out])
-        p_values = margins.p_values(decisions[new])
+        scores = type(model.held_out_scores_).of(chances[held_out], codes[held_out])
+        p_values = scores.p_values(chances[new])
         missed.append(np.mean(p_values[np.arange(40), codes[new]] <= 0.1))
-    assert 0.08 < np.mean(missed) < 0.105
+    assert np.mean(missed) < 0.105
 
 
 @every_kind
@@ -58,18 +60,18 @@ def test_sets_grow_with_confidence(sets, data):
     assert (wide.members >= narrow.members).all()
     assert wide.sizes.sum() > narrow.sizes.sum()
     assert wide.contains(y[360:]).mean() > 0.97
-    assert narrow.contains(y[360:]).mean() == pytest.approx(0.7, abs=0.08)
+    assert narrow.contains(y[360:]).mean() > 0.62
     for labels, size, flag in zip(wide.labels, wide.sizes, wide.flags, strict=True):
         assert len(labels) == size
-        assert flag == ("empty", "single", "several")[min(size, 2)]
-    counts = f"{np.sum(wide.flags == 'empty')} empty, {np.sum(wide.flags == 'single')} single"
-    assert repr(wide).startswith(f"LabelSets({len(y) - 360} series, alpha=0.01: {counts}, ")
-    assert repr(sets).startswith("PredictionSets(LocalSLTSClassifier, margins of 240 held-out")
+        assert flag == ("single" if size == 1 else "several")
+    counts = f"{np.sum(wide.sizes == 1)} single, {np.sum(wide.sizes > 1)} several)"
+    assert repr(wide) == f"LabelSets({len(y) - 360} series, alpha=0.01: {counts}"
+    assert repr(sets).startswith("PredictionSets(LocalSLTSClassifier, scores of 240 held-out")
 
 
-def test_model_files_keep_the_margins(model, sets, data, tmp_path):
+def test_model_files_keep_the_scores(model, sets, data, tmp_path):
     X, _ = data
-    assert model.held_out_margins_ is not sets.held_out
+    assert model.held_out_scores_ is not sets.held_out
     slts.save(sets.model, tmp_path / "m.slts")
     loaded = slts.prediction_sets(slts.load(tmp_path / "m.slts"))
     np.testing.assert_array_equal(loaded.predict(X[360:]).p_values, sets.predict(X[360:]).p_values)
@@ -124,14 +126,17 @@ def test_errors_name_what_is_wrong(model, data):
         prediction_sets(model, y=y)
     with pytest.raises(slts.DataError, match=r"y is None"):
         prediction_sets(model, X[120:360])
-    with pytest.raises(slts.DataError, match=r"copy of a training series"):
+    with pytest.raises(slts.DataError, match=r"are copies of training series"):
         prediction_sets(model, X[:120], y[:120])
     with pytest.raises(slts.DataError, match=r"5 series and 3 labels"):
         prediction_sets(model).predict(X[:5], 0.1).contains(y[:3])
     bare = slts.BBSClassifier(12, calibration_cv=None, random_state=0).fit(X[:60], y[:60])
     with pytest.raises(slts.DataError, match=r"no decisions for held-out series"):
         prediction_sets(bare)
-    assert isinstance(prediction_sets(bare, X[60:200], y[60:200]), PredictionSets)
+    with pytest.raises(slts.DataError, match=r"no class probabilities, .* fit it with calibration"):
+        prediction_sets(bare, X[60:200], y[60:200])
+    calibrated = prediction_sets(slts.BBSClassifier(12, random_state=0).fit(X[:60], y[:60]))
+    assert isinstance(calibrated, PredictionSets)
 
 
 def test_searches_and_pipelines_have_the_sets_of_their_classifier(data):
@@ -144,16 +149,89 @@ def test_searches_and_pipelines_have_the_sets_of_their_classifier(data):
         np.testing.assert_array_equal(sets.p_values, expected.p_values)
 
 
-def test_a_model_needs_one_decision_for_each_class(data):
-    X, y = data
+def test_any_classifier_with_probabilities_has_sets(data):
+    class Shares:
+        classes_ = np.array([0, 1])
 
-    class Labels:
-        classes_ = np.unique(y)
+    with pytest.raises(slts.DataError, match="Shares has no class probabilities"):
+        probabilities_of(Shares(), np.zeros(3))
+    Shares.predict_proba = lambda self, X: np.column_stack([1 - X, X])
+    assert probabilities_of(Shares(), np.array([0.25])).tolist() == [[0.75, 0.25]]
 
-    with pytest.raises(slts.DataError, match="Labels has no decision_function"):
-        decisions_of(Labels(), X)
-    Labels.decision_function = lambda self, X: np.zeros((len(X), 5))
-    with pytest.raises(slts.DataError, match="5 decision values for 3 classes"):
-        decisions_of(Labels(), X)
-    Labels.classes_, Labels.decision_function = y[:2], lambda self, X: np.arange(len(X))
-    assert decisions_of(Labels(), X[:2]).tolist() == [[0.0, 0.0], [-1.0, 1.0]]
+
+# ---- what counts as a draw
+
+
+class Table(ClassifierMixin, BaseEstimator):
+    """A classifier of numbers: the larger, the more likely is class 1."""
+
+    def fit(self, X=None, y=None):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        # Far too sure.
+        p = expit(3.0 * np.ravel(X))
+        return np.column_stack([1 - p, p])
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+def numbers(n, rng, noise=3.0):
+    y = rng.integers(2, size=n)
+    return (4.0 * y - 2.0 + noise * rng.normal(size=n) * (1 + y))[:, None], y
+
+
+def test_all_held_out_series_count_in_whatever_order(rng):
+    """20,000 series, sorted by class: the first of them would miss the harder class too often."""
+    X, y = numbers(20000, rng)
+    order = np.argsort(y, kind="stable")
+    sets = prediction_sets(Table().fit(), X[order], y[order])
+    assert sets.held_out.weights.sum() == len(sets.held_out.scores) == 20000
+    X, y = numbers(20000, rng)
+    assert sets.predict(X, 0.05).contains(y).mean() == pytest.approx(0.95, abs=0.006)
+
+
+def test_equal_series_are_draws_of_their_own(rng):
+    """A third of the series is zero throughout, and their class is by chance."""
+
+    def some(n):
+        X, y = numbers(n, rng, noise=1.0)
+        X[rng.random(n) < 0.3] = 0.0
+        y[X[:, 0] == 0.0] = rng.integers(2, size=np.sum(X == 0.0))
+        return X, y
+
+    X, y = some(2000)
+    sets = prediction_sets(Table().fit(), X, y)
+    assert sets.held_out.weights.sum() == 2000
+    X, y = some(2000)
+    assert sets.predict(X, 0.1).contains(y).mean() > 0.88
+    # An equal recording in every group leaves the groups apart.
+    groups = np.repeat(np.arange(30), 10)
+    X, y = some(300)
+    X[::10] = 0.0
+    assert prediction_sets(Table().fit(), X, y, groups=groups).held_out.n_groups == 30
+    certificate = slts.guarantees.certify(Table().fit(), X, y, groups=groups)
+    assert certificate.headline.details["n_groups"] == 30
+
+
+def test_half_walk_and_half_run_is_both(rng):
+    """Series with as much of one class as of the other, of a model that is never wrong."""
+    y = np.tile(["run", "walk"], 100)
+    speed = np.where(y == "run", 2.5, 0.5)[:, None]
+
+    def make(speed):
+        time = np.arange(40)
+        return [np.sin(s * time + rng.uniform(0, 6))[None] + 0.1 * rng.normal(size=(1, 40))
+                for s in speed]  # fmt: skip
+
+    model = slts.LocalSLTSClassifier(n_snippets=200, random_state=0).fit(make(speed), y)
+    sets = prediction_sets(model).predict(make(speed), 0.05)
+    assert sets.contains(y).mean() > 0.95
+    assert set(sets.flags) <= {"single", "several"}
+    halves = [np.concatenate([a[:, :20], b[:, 20:]], axis=1)
+              for a, b in zip(make(speed[::2]), make(speed[1::2]), strict=True)]  # fmt: skip
+    between = np.abs(model.predict_proba(halves)[:, 0] - 0.5) < 0.44
+    assert between.mean() > 0.3
+    assert (prediction_sets(model).predict(halves, 0.05).sizes[between] == 2).all()

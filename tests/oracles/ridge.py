@@ -1,4 +1,4 @@
-"""Ridge regression with a free intercept, and leave-one-out by fits to all other series."""
+"""Ridge regression with a free intercept, and predictions of series by fits to all others."""
 
 import numpy as np
 
@@ -11,11 +11,12 @@ def ridge(X, Y, weights, penalty):
     return solution[:-1], solution[-1]
 
 
-def left_out(X, Y, weights, penalty):
-    """Predict each series by the fit to all others."""
+def left_out(X, Y, weights, penalty, parts=None):
+    """Predict each series, or the series of each part, by the fit to all others."""
+    parts = np.arange(len(Y)) if parts is None else parts
     predictions = np.empty_like(Y)
-    for i in range(len(X)):
-        others = np.arange(len(X)) != i
+    for part in np.unique(parts):
+        others = parts != part
         slope, intercept = ridge(X[others], Y[others], weights[others], penalty)
-        predictions[i] = X[i] @ slope + intercept
+        predictions[~others] = X[~others] @ slope + intercept
     return predictions

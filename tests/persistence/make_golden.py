@@ -15,11 +15,11 @@ from tests.persistence.small_models import make_series, with_identifiers
 
 FOLDER = Path(__file__).parent / "golden"
 MODELS = {
-    "v3-slts": (
+    "v4-slts": (
         slts.SLTSClassifier(11, gamma=0.05, band=slts.Itakura(3.0), random_state=0),
         np.array(["x", "y", "z\u00e4"], dtype=object),
     ),
-    "v3-local": (slts.LocalSLTSClassifier(6, n_snippets=12, random_state=0), ("low", "high")),
+    "v4-local": (slts.LocalSLTSClassifier(6, n_snippets=12, random_state=0), ("low", "high")),
 }
 
 

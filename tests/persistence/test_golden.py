@@ -15,7 +15,7 @@ from tests.persistence.make_golden import FOLDER, MODELS
 
 @pytest.mark.parametrize("read", [slts.load, describe])
 def test_a_file_of_an_older_format_is_refused(read):
-    expected = r"v2-slts\.slts cannot .* by slts 0\.2\.0 in format 2, and this .* reads format 3"
+    expected = r"v2-slts\.slts cannot .* by slts 0\.2\.0 in format 2, and this .* reads format 4"
     with pytest.raises(slts.ModelFileError, match=expected):
         read(FOLDER / "v2-slts.slts")
 
@@ -26,7 +26,7 @@ def test_a_golden_file_loads_as_the_model_it_was_made_from(name):
     model, facts = slts.load(FOLDER / f"{name}.slts"), describe(FOLDER / f"{name}.slts")
     expected = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     assert {key: facts[key] for key in ("sha256", "channel_names", "classes")} == expected["facts"]
-    assert facts["format"] == 3
+    assert facts["format"] == 4
     assert repr(model) == repr(estimator)
     assert model.classes_.dtype == np.asarray(labels).dtype
     assert model.series_name(int(model.landmark_indices_[0])) == expected["landmark"]

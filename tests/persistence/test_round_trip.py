@@ -153,7 +153,7 @@ def test_a_file_is_safetensors_with_its_digest_and_describes_itself(estimator, s
     facts = describe(path)
     assert json.loads(json.dumps(facts)) == facts
     assert facts["estimator"] == by_name(estimator)
-    assert (facts["slts"], facts["format"]) == (slts.__version__, 3)
+    assert (facts["slts"], facts["format"]) == (slts.__version__, 4)
     assert facts["classes"] == ["a", "b", "c"]
     steps = slts.as_series(make_series(("a", "b", "c"))[0]).n_steps
     assert facts["training"] == {"series": 24, "steps": steps, "classes": 3}

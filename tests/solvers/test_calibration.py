@@ -1,4 +1,4 @@
-"""Scales turn decision values into probabilities, by maximum likelihood on smoothed targets."""
+"""Scales turn decision values into probabilities, by maximum likelihood of right predictions."""
 
 import numpy as np
 import pytest
@@ -6,34 +6,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax, xlog1py, xlogy
 
-from slts.solvers.calibration import Validation, fit_scale, probabilities, two_sided
+from slts.solvers.calibration import (
+    HeldOutDecisions,
+    Validation,
+    fit_scale,
+    probabilities,
+    two_sided,
+)
 
 VALUES = st.floats(-50, 50, allow_subnormal=False)
 
 
 def scales_by_definition(decisions, codes, weights):
-    """Minimise the cross-entropy of smoothed targets, for all series and by predicted class."""
+    """Minimise the loss of being right with the confidence, for all series and by prediction."""
     (n, k), rows = decisions.shape, np.arange(len(codes))
-    others = decisions.copy()
-    others[rows, codes] = -np.inf
-    smoothed = np.zeros((n, k))
-    smoothed[rows, others.argmax(axis=1)] = 0.5 / (n + 1)
-    smoothed[rows, codes] = (n + 0.5) / (n + 1)
+    predicted = decisions.argmax(axis=1)
+    smoothed = np.where(predicted == codes, n + 0.5, 0.5) / (n + 1)
 
-    def best(of, targets):
+    def best(of, right):
         def loss(log_scale):
-            logs = log_softmax(np.exp(log_scale) * decisions[of], axis=1)
-            return -weights[of] @ (targets[of] * logs).sum(axis=1)
+            confidence = softmax(np.exp(log_scale) * decisions[of], axis=1).max(axis=1)
+            return -weights[of] @ (
+                xlogy(right[of], confidence) + xlog1py(1 - right[of], -confidence)
+            )
 
         return np.exp(minimize_scalar(loss, bounds=(-6, 6), options={"xatol": 1e-9}).x)
 
     common = best(rows, smoothed)
-    predicted = decisions.argmax(axis=1)
     # The common scale counts as 16 series of a class.
-    counts = np.bincount(predicted, minlength=k)[predicted][:, np.newaxis]
-    targets = counts * smoothed + 16 * softmax(common * decisions, axis=1)
+    counts = np.bincount(predicted, minlength=k)[predicted]
+    targets = counts * smoothed + 16 * softmax(common * decisions, axis=1).max(axis=1)
     targets /= counts + 16
     by_class = [rows[predicted == c] for c in range(k)]
     return [best(of, targets) if len(of) else common for of in by_class]
@@ -95,10 +99,11 @@ def test_a_weight_of_two_is_a_series_twice(rng):
 def test_validation_counts_series_by_weight_and_groups_once():
     decisions, codes = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1, 0, 0, 1])
     weights, series = np.array([5.0, 1.0, 1.0, 1.0]), np.array([0, 1, 2, 2])
-    validation = Validation.of("held-out", decisions, codes, weights, series=series)
+    held_out = HeldOutDecisions(decisions, codes, weights)
+    validation = Validation.of("held-out", held_out, series)
     assert validation == Validation("held-out", 3, 6 / 8)
     groups = np.array(["a", "a", "b", "b"])
-    validation = Validation.of("held-out", decisions, codes, weights, series=series, groups=groups)
+    validation = Validation.of("held-out", held_out._replace(groups=groups), series)
     assert validation == Validation("held-out", 3, 6 / 8, 2, (5 / 6 + 1 / 2) / 2)
 
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 from slts import DataError
 from slts.features.feature_map import Resources
 from slts.solvers.calibration import Validation
-from slts.training.held_out import make_splits, search
+from slts.training.held_out import make_splits, parts_to_leave_out, search
 from slts.training.neighbour_fit import left_out_decisions
 from tests.training.options import training_set
 
@@ -177,7 +177,8 @@ def test_the_candidate_with_the_best_weighted_accuracy_is_chosen():
     assert done == [(k, 6) for k in range(1, 7)]
     # The first of two equally good ones.
     assert result.best_params == CANDIDATES[1]
-    decisions, codes, multiplicities = result.held_out
+    decisions, codes, multiplicities, groups = result.held_out
+    np.testing.assert_array_equal(groups, list("aabbb"))
     np.testing.assert_array_equal(decisions[:, 1], [1.0, 2.0, -2.0, 1.0, 2.0])
     np.testing.assert_array_equal(codes, CODES)
     np.testing.assert_array_equal(multiplicities, counts)
@@ -197,6 +198,19 @@ def test_scores_have_the_form_of_scikit_learn():
     assert results["rank_test_score"].tolist() == [1, 2, 2]
 
 
+def test_parts_that_are_left_out_have_one_series_of_every_class_or_are_groups():
+    codes = np.array([0, 0, 1, 1, 1, 1, 2])
+    parts = parts_to_leave_out(codes, None)
+    assert parts.tolist() == [0, 2, 0, 1, 2, 3, 0]
+    mixed = np.array([0, 1, 0, 1, 2, 2, 2])
+    np.testing.assert_array_equal(parts_to_leave_out(codes, mixed), mixed)
+    # Groups of one class each: one of every class at a time.
+    pure = np.array([0, 1, 2, 2, 3, 3, 4])
+    assert parts_to_leave_out(codes, pure).tolist() == [0, 1, 0, 0, 1, 1, 0]
+    # With one series of every class, nothing would be left to learn from.
+    np.testing.assert_array_equal(parts_to_leave_out(np.arange(3), None), np.arange(3))
+
+
 def test_nearest_neighbours_decide_on_series_that_are_left_out():
     nearness = np.array(
         [[9, 1, 2, 3, 4], [1, 9, 5, 6, 7], [2, 5, 9, 8, 0], [3, 6, 8, 9, -1], [4, 7, 0, -1, 9]]
@@ -209,7 +223,7 @@ def test_nearest_neighbours_decide_on_series_that_are_left_out():
         )
         return left_out_decisions(neighbours, size, Resources())
 
-    (decisions, left, weights), validation = left_out(codes, 9)
+    (decisions, left, weights, _), validation = left_out(codes, 9)
     # The only series of a class is not left out.
     assert decisions.tolist() == [[1, 3, 4], [1, 6, 7], [5, 8, 0], [6, 8, -1]]
     assert (left.tolist(), weights.tolist()) == ([0, 0, 1, 1], [1.0] * 4)

@@ -139,10 +139,13 @@ def test_parts_may_lack_classes_and_labels_may_be_of_any_kind():
     np.testing.assert_array_equal(data.indices, data.series.values[:, 0])
 
 
-def test_groups_are_those_of_the_first_of_equal_series():
-    part = one_part([3.0, 3.0, 5.0], ["a", "a", "b"], groups=["p", "q", "r"])
+def test_equal_series_of_several_groups_are_several_series():
+    """One recording of zeros for each person must not make one draw of all people."""
+    part = one_part([3.0, 3.0, 3.0, 5.0], ["a", "a", "a", "b"], groups=["p", "q", "p", "r"])
     data = sampled(scan_of(part))
-    assert data.groups[np.argsort(data.codes)].tolist() == ["p", "r"]
+    assert sorted(zip(data.codes, data.groups, data.weights, strict=True)) == [
+        (0, "p", 2.0), (0, "q", 1.0), (1, "r", 1.0),
+    ]  # fmt: skip
     assert sampled(numbered(["a", "b"])).groups is None
 
 

@@ -25,7 +25,7 @@ def test_equal_series_of_a_class_are_one_with_all_their_weight():
     series, codes = with_copies(*waves(30, n_classes=3), every=5)
     # One of two equal series is of another class, and one series has no weight.
     codes[1], weights = (codes[0] + 1) % 3, np.arange(30.0) / 7
-    data = training_set(series, codes, weights=weights, groups=np.arange(30) // 4)
+    data = training_set(series, codes, weights=weights, groups=np.arange(30) // 5)
     expected = counted(series, codes, weights)
     assert len(data) == len(expected) == 24 + 1 - 1
     assert counted(data.series, data.codes, data.weights) == pytest.approx(expected)
@@ -36,7 +36,7 @@ def test_equal_series_of_a_class_are_one_with_all_their_weight():
     np.testing.assert_array_equal(data.digests, np.unique(series_digests(data.series)))
     # `indices` lead to the first of equal series, `positions` back.
     assert data.series == slts.as_series([series[i] for i in data.indices])
-    np.testing.assert_array_equal(data.groups, data.indices // 4)
+    np.testing.assert_array_equal(data.groups, data.indices // 5)
     assert data.positions[0] == -1
     np.testing.assert_array_equal(data.positions[data.indices], np.arange(len(data)))
     assert all(data.series[data.positions[i]].tolist() == series[i].tolist() for i in range(1, 30))

@@ -29,10 +29,13 @@ def measure(model: Any, scan: SeriesScan, messages: Messages) -> tuple[HeldOut, 
     """Predict labelled series, and bound the error on new series if the model has not seen them."""
     held_out = HeldOut.of(model, scan)
     try:
-        return held_out, held_out.certificate()
+        certificate = held_out.certificate()
     except DataError as error:
         messages.say(f"no certificate: {error}")
         return held_out, None
+    if held_out.n_copies:
+        messages.say(held_out.check_copies("allow"))
+    return held_out, certificate
 
 
 def accuracy(
@@ -166,6 +169,10 @@ Sample = Annotated[
     Literal["holdout", "training"],
     Option(help="Whether the data are held out or the model was trained on them."),
 ]
+Copies = Annotated[
+    Literal["error", "allow"],
+    Option(help="Whether many held-out series may equal training series."),
+]
 NModels = Annotated[int, Option(min=1, max=10**100, help="Number of models compared here.")]
 
 
@@ -177,6 +184,7 @@ def certify_model(
     sample: Sample = "holdout",
     n_models: NModels = 1,
     groups: options.Groups = None,
+    copies: Copies = "error",
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -185,7 +193,7 @@ def certify_model(
     expected = Expected.of_model(fitted)
     if sample == "holdout":
         scan = open_scan(data, common, expected, groups)
-        certificate = certify(fitted, scan, delta=delta, n_models=n_models)
+        certificate = certify(fitted, scan, delta=delta, n_models=n_models, copies=copies)
     else:
         # These bounds need all training series at once.
         series = read_data(data, common, expected, groups)

@@ -42,6 +42,9 @@ _NO_DIGESTS = (
     "Leave the digests of training series, from which copies are recognised, out of the model file."
 )
 _NO_IDENTIFIERS = "Leave the names and times of training series out of the model file."
+_SAME_PEOPLE = (
+    "The same people, sessions or machines may be on both sides. If so, name them with --groups."
+)
 _PARAM = "Parameter of the classifier. Repeat it to set several."
 _TEST_SIZE = "Share of the series, or of the groups, to hold out and measure accuracy on."
 
@@ -114,7 +117,7 @@ def fit(
     if common.as_json:
         show_json(result)
     else:
-        common.messages.done(_summary(result))
+        common.messages.done(_summary(result, splits_series=groups is None and test is None))
 
 
 def _parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
@@ -152,29 +155,32 @@ def hold_out(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Datase
 
     The draw depends on the seed and the series, or the names of the groups, not on their order.
     Groups are drawn with equal probability, whatever their size, so that bounds on the error in a
-    new group hold.
+    new group hold. The only series of a class is not held out.
     """
     labels, groups = dataset.labels, dataset.groups
     if labels is None:
         raise CommandError(f"{dataset.source} has no labels (--label)")
     if groups is None:
         order = np.argsort(series_keys(series_digests(dataset.series), seed), kind="stable")
+        codes, counts = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+        order = order[counts[codes[order]] > 1]
         splitter = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
     else:
         order = np.arange(len(dataset))
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
     try:
-        ((train, test),) = splitter.split(order, labels[order], groups)
+        ((_, test),) = splitter.split(order, labels[order], groups)
     except ValueError as error:
         raise CommandError(f"--test-size {share}: {error}") from error
-    training, held_out = dataset[np.sort(order[train])], dataset[np.sort(order[test])]
-    only = np.setdiff1d(labels[order[test]], labels[order[train]]).tolist()
+    rows = np.sort(order[test])
+    others = np.setdiff1d(np.arange(len(dataset)), rows)
+    only = np.setdiff1d(labels[rows], labels[others]).tolist()
     if only:
         raise CommandError(
             f"--test-size {share}: all series of class {only[0]!r} are held out, so that it cannot "
             f"be learned. Add series of this class, leave it out, or use --test"
         )
-    return training, held_out
+    return dataset[others], dataset[rows]
 
 
 def _open_test(
@@ -223,7 +229,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _summary(result: dict[str, Any]) -> str:
+def _summary(result: dict[str, Any], *, splits_series: bool) -> str:
     """Return what `--json` prints as a few lines of text."""
     lines = [
         f"{result['estimator']} trained on {result['n_series']} series "
@@ -236,6 +242,8 @@ def _summary(result: dict[str, Any]) -> str:
     measured = result["held_out"] or result["validation"]
     if measured is not None:
         lines.append(f"{measured['kind']}: {describe_accuracy(measured)}")
+        if splits_series:
+            lines.append(_SAME_PEOPLE)
     if result["certificate"] is not None:
         lines.append(result["certificate"]["bounds"][0]["sentence"])
     return "\n".join([*lines, f"model: {result['model']}"])

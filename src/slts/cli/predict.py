@@ -31,7 +31,7 @@ _Columns: TypeAlias = dict[str, list[Any]]
 _OUT = "File that ends in .csv, .jsonl or .parquet; - writes CSV to standard output."
 _ALPHA = (
     "Also write the prediction set, which contains the true class with probability 1 - ALPHA. The "
-    "columns are the set, its size, and whether it has no class, a single one or several."
+    "columns are the set, its size, and whether it has a single class or several."
 )
 Out = Annotated[str, Option("--out", "-o", help=_OUT)]
 BatchSize = Annotated[int, Option(min=1, help="Number of series in memory at a time.")]
@@ -100,8 +100,8 @@ def _predict(
     if outputs.probabilities is not None:
         names = [f"p_{name}" for name in model.classes_.tolist()]
         columns |= zip(names, outputs.probabilities.T.tolist(), strict=True)
-    if sets is not None and alpha is not None:
-        label_sets = sets.from_decisions(outputs.decisions, alpha)
+    if sets is not None and alpha is not None and outputs.probabilities is not None:
+        label_sets = sets.from_probabilities(outputs.probabilities, alpha)
         columns["set"] = [row.tolist() for row in label_sets.labels]
         columns["set_size"] = label_sets.sizes.tolist()
         columns["set_flag"] = label_sets.flags.tolist()
@@ -151,16 +151,8 @@ def _write_json_lines(file: TextIO, batches: Iterator[_Columns]) -> None:
 def _write_parquet(path: Path, batches: Iterator[_Columns]) -> None:
     arrow: Any = import_extra("pyarrow", "io")
     parquet: Any = import_extra("pyarrow.parquet", "io")
-    tables = (_arrow_table(columns, arrow) for columns in batches)
+    tables = (arrow.table({n: arrow.array(v) for n, v in one.items()}) for one in batches)
     first = next(tables)
     with parquet.ParquetWriter(path, first.schema) as file:
         for table in chain([first], tables):
             file.write_table(table)
-
-
-def _arrow_table(columns: _Columns, arrow: Any) -> Any:
-    """Return the columns as a table; all sets of a batch may be empty."""
-    arrays = {name: arrow.array(values) for name, values in columns.items()}
-    if "set" in columns:
-        arrays["set"] = arrow.array(columns["set"], arrow.list_(arrays["prediction"].type))
-    return arrow.table(arrays)

@@ -43,7 +43,7 @@ from slts.series.dataset import SeriesScan
 from slts.series.keys import Digests
 from slts.solvers.calibration import (
     HeldOutDecisions,
-    HeldOutMargins,
+    HeldOutScores,
     Validation,
     fit_scale,
     probabilities,
@@ -115,8 +115,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):
         Number of training series, and of their steps.
     probability_scale_ : ndarray or None
         Scale of the probabilities for each predicted class; None if calibration was skipped.
-    held_out_margins_ : HeldOutMargins or None
-        Margins of held-out training series, for `slts.prediction_sets`; None if there are none.
+    held_out_scores_ : HeldOutScores or None
+        Scores of held-out training series, for `slts.prediction_sets`; None if there are none.
     origins_ : Origins or None
         Names and classes of the training series that landmarks, snippets or neighbours come from;
         None in models from older files.
@@ -150,7 +150,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):
     n_series_in_: int = field(init=False)
     n_steps_in_: int = field(init=False)
     probability_scale_: FloatArray | None = field(init=False)
-    held_out_margins_: HeldOutMargins | None = field(init=False)
+    held_out_scores_: HeldOutScores | None = field(init=False)
     origins_: Origins | None = field(init=False)
     every_: str | None = field(init=False)
     label_column_: str | None = field(init=False)
@@ -344,10 +344,10 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):
         right = labels.astype(object) == predicted.astype(object)
         return float(np.average(right, weights=sample_weight))
 
-    def with_margins(self, held_out: HeldOutMargins) -> Self:
-        """Return a copy with other margins of held-out series, for `slts.prediction_sets`."""
+    def with_scores(self, held_out: HeldOutScores) -> Self:
+        """Return a copy with other scores of held-out series, for `slts.prediction_sets`."""
         model = copy.copy(self)
-        model.held_out_margins_ = held_out
+        model.held_out_scores_ = held_out
         return model
 
     @property
@@ -387,13 +387,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):
     def _calibrate_on(
         self, held_out: HeldOutDecisions | None, validation: Validation | None
     ) -> None:
-        """Fit probabilities and keep margins, from decision values of held-out series."""
-        self.probability_scale_ = self.held_out_margins_ = None
+        """Fit probabilities and keep scores, from decision values of held-out series."""
+        self.probability_scale_ = self.held_out_scores_ = None
         self.validation_ = validation
         if held_out is not None:
-            self.probability_scale_ = fit_scale(*held_out)
-            decisions, codes, weights = held_out
-            self.held_out_margins_ = HeldOutMargins.of(decisions, codes, weights / weights.mean())
+            decisions, codes, weights, groups = held_out
+            self.probability_scale_ = fit_scale(decisions, codes, weights)
+            chances = probabilities(decisions, self.probability_scale_)
+            self.held_out_scores_ = HeldOutScores.of(chances, codes, weights, groups)
 
     def _options(self, kind: type[Options], **derived: Any) -> Options:
         """Return the parameters as `training` takes them: derived ones, others as they are."""

@@ -30,7 +30,8 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     values; values and their changes. The aligned products are features, summed over the landmarks
     of each class and split by phases of the landmark. Snippets, which are short parts of training
     series, are compared with every step, and how often each occurs is a feature, too. One ridge
-    regression learns the coefficients. Its penalty minimises the exact leave-one-out error.
+    regression learns the coefficients. Its penalty minimises the exact leave-one-out error, or with
+    groups the error on groups that are left out as a whole.
     Decisions are linear, so `slts.explain` is exact.
 
     Parameters
@@ -128,7 +129,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     bank_names_: tuple[str, ...] = field(init=False)
     reports_: tuple[RidgeReport, ...] = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Draw landmarks and snippets, align once, solve.
 
         Parameters
@@ -140,6 +141,10 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
             Labels of any type, one per series; None for a scan, which contains them.
         sample_weight
             Non-negative weight of each series in the loss; None means 1 for all.
+        groups
+            Group of each series, such as the subject: what `fit` leaves out to choose the penalty
+            and to calibrate are whole groups. None for a scan, which contains them
+            (``scan_series(..., groups="subject")``).
 
         Returns
         -------
@@ -148,7 +153,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
         """
         with self._fitting() as seed:
             options = self._checked_options(seed)
-            fit = fit_local(self._read(X, y, sample_weight, seed=seed), options)
+            fit = fit_local(self._read(X, y, sample_weight, groups, seed=seed), options)
             self._keep(fit)
             self.bank_names_, self.reports_ = fit.bank_names, (fit.report,)
         return self

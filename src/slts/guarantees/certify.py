@@ -33,6 +33,7 @@ def certify(
     delta: float = 0.05,
     n_models: int = 1,
     sample: str = "holdout",
+    copies: str = "error",
 ) -> Certificate:
     """Bound the risk of a trained classifier.
 
@@ -60,6 +61,10 @@ def certify(
     sample
         ``"holdout"`` gives exact bounds on the error. ``"training"`` bounds the hinge risk of the
         metrics from the training series alone, by the paper's theorem, corrected and as printed.
+    copies
+        ``"error"`` raises an error if more than one of a hundred held-out series equals a training
+        series; fewer are counted as new, and the certificate names them. ``"allow"`` counts any
+        number as new. Constant series are never copies.
 
     Returns
     -------
@@ -69,9 +74,9 @@ def certify(
     Raises
     ------
     DataError
-        If held-out series are equal to training series, or if y has labels that the model was not
-        trained on. With ``sample="training"``, if X and y are not the training sample, or if the
-        theorem does not hold for the way in which the model was fitted.
+        If many held-out series are equal to training series, or if y has labels that the model was
+        not trained on. With ``sample="training"``, if X and y are not the training sample, or if
+        the theorem does not hold for the way in which the model was fitted.
 
     Examples
     --------
@@ -97,7 +102,7 @@ def certify(
         )
     check_is_fitted(model)
     if sample == "holdout":
-        return HeldOut.of(model, X, y, groups).certificate(delta, n_models)
+        return HeldOut.of(model, X, y, groups).certificate(delta, n_models, copies)
     if groups is not None or isinstance(X, SeriesScan):
         raise DataError(
             "sample='training' needs the training series in memory, without groups: its bounds "

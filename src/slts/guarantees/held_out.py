@@ -37,8 +37,10 @@ _INDEPENDENT_GROUPS = (
 _NOT_USED = "the held-out series were not used to choose the model or its parameters"
 # Classifiers whose decision values say by their sign whether a series is of a class.
 _SIGNED = BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
-# Unknown labels that a message names, and series that are read at a time to name one.
+# Names that a message lists, and series that are read at a time to name one.
 _MOST_NAMED, _BATCH = 5, 1024
+# Copies of training series change an error rate by at most their share; more are an error.
+_FEW_COPIES = 0.01
 
 
 @dataclass(frozen=True)
@@ -99,29 +101,42 @@ class HeldOut:
         """Number of series that the model was trained on, of those it has digests of."""
         return 0 if self.copies is None else len(self.copies)
 
-    def require_no_copies(self) -> None:
-        """Raise an error if there are series that the model was trained on."""
+    def check_copies(self, copies: str) -> str:
+        """Count and name series that equal training series; raise an error if they are many."""
+        if copies not in ("error", "allow"):
+            raise ValueError(
+                f"The 'copies' parameter must be 'error' or 'allow'. Got {copies!r} instead."
+            )
         if self.copies is None or self.n_copies == 0:
-            return
-        name = _name_of(int(self.copies[0]), self.series)
-        more = f" (the first of {self.n_copies})" if self.n_copies > 1 else ""
-        raise DataError(
-            f"{name} is a copy of a training series{more}: use series that the model was not "
-            f"trained on."
-        )
+            return ""
+        n = len(self.labels)
+        names = [_name_of(int(k), self.series) for k in self.copies[:_MOST_NAMED]]
+        rest = f" and {self.n_copies - len(names):,} more" if self.n_copies > len(names) else ""
+        counted = f"{copies_sentence(self.n_copies, n)}: {', '.join(names)}{rest}"
+        if copies == "error" and self.n_copies > _FEW_COPIES * n:
+            raise DataError(
+                f"{counted}. Use series that the model was not trained on. If new series may equal "
+                f"training series by chance, copies='allow' (--copies allow) counts them as new."
+            )
+        return counted
 
-    def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:
+    def certificate(
+        self, delta: float = 0.05, n_models: int = 1, copies: str = "error"
+    ) -> Certificate:
         """Bound the error, and that of the signs of decision values of BBS and SLTS.
 
         Bounds are exact (Clopper-Pearson) if series are independent; over the means of groups else.
         """
-        self.require_no_copies()
+        counted = self.check_copies(copies)
         checked = ["every label is known to the model"]
         unchecked = [INDEPENDENT if self.groups is None else _INDEPENDENT_GROUPS, _NOT_USED]
         if self.copies is None:
             unchecked.append("no held-out series was used in training")
         else:
-            checked.append("no held-out series equals a training series that has a digest")
+            if counted:
+                unchecked.append(f"series that equal training series are new ({counted})")
+            else:
+                checked.append("no held-out series equals a training series that has a digest")
             unchecked.append("no held-out series is a changed copy of a training series")
         conditions = Conditions(delta, n_models, len(self.labels), tuple(checked), tuple(unchecked))
         bounds = [self._error_bound(conditions)]
@@ -144,7 +159,7 @@ class HeldOut:
             mean, n_groups = mean_over_groups(wrong, self.groups)
             details |= {"n_groups": n_groups, "mean_of_groups": mean}
             claim += f"; the mean over {count(n_groups, 'group')} is {mean:.2%}"
-        claim += "."
+        claim += f".{self._missing_classes}"
         vacuous = value >= base_rate
         if vacuous:
             claim += " Always predicting the most frequent class might do as well."
@@ -167,6 +182,18 @@ class HeldOut:
             np.minimum(rates, 1.0 - rates), claim,
             errors=np.count_nonzero(wrong, axis=1).tolist(),
         )  # fmt: skip
+
+    @property
+    def _missing_classes(self) -> str:
+        """Name the classes that no held-out series has."""
+        missing = np.setdiff1d(self.model.classes_, self.labels).tolist()
+        if not missing:
+            return ""
+        several, names = len(missing) > 1, list_first([*map(repr, missing)], _MOST_NAMED)
+        return (
+            f" No held-out series is of class{'es' * several} {names}: nothing is known about "
+            f"errors on series of {'these classes' if several else 'this class'}."
+        )
 
     @property
     def _population(self) -> str:

@@ -17,10 +17,10 @@ from slts.guarantees.held_out import HeldOut, inner_model
 from slts.quantities import count
 from slts.series.convert import check_one_per_series
 from slts.series.dataset import SeriesScan
-from slts.solvers.calibration import HeldOutMargins, two_sided
+from slts.solvers.calibration import HeldOutScores
 
-# What a set of each size says: no class, one, several.
-FLAGS = ("empty", "single", "several")
+# What a set says by its size: one class, or several.
+FLAGS = ("single", "several")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class LabelSets:
     alpha
         Largest probability that a set does not contain the true class.
     p_values
-        p-value of each class for each series, shape (series, classes). A small value means that
-        the series is unusual for the class. A set contains the classes above `alpha`.
+        p-value of each class for each series, shape (series, classes): at least its probability,
+        and 1 for the most probable class. A set contains the classes above `alpha`.
     """
 
     classes: AnyArray
@@ -59,8 +59,8 @@ class LabelSets:
 
     @property
     def flags(self) -> AnyArray:
-        """Whether each set is "empty", has a "single" class or "several"."""
-        return np.array(FLAGS).take(np.minimum(self.sizes, 2))
+        """Whether each set has a "single" class or "several"."""
+        return np.array(FLAGS).take(self.sizes > 1)
 
     def __repr__(self) -> str:
         """Count the sets by their flags."""
@@ -83,34 +83,36 @@ class PredictionSets:
     Attributes
     ----------
     model
-        The classifier. A classifier of slts has these margins as `held_out_margins_`, so that
+        The classifier. A classifier of slts has these scores as `held_out_scores_`, so that
         ``slts.save(sets.model, path)`` stores them.
     held_out
-        Margins of held-out series, which the margins of new series are compared with.
+        Scores of held-out series, which the scores of new series are compared with.
     """
 
     model: Any
-    held_out: HeldOutMargins
+    held_out: HeldOutScores
 
     def __repr__(self) -> str:
-        """Name the classifier, and what its margins come from."""
+        """Name the classifier, and what its scores come from."""
         source = "held-out" if self.held_out.independent else "training"
         n = len(self.held_out.codes)
-        return f"PredictionSets({type(self.model).__name__}, margins of {n} {source} series)"
+        return f"PredictionSets({type(self.model).__name__}, scores of {n} {source} series)"
 
     @property
     def guarantee(self) -> str:
         """What is known about the share of sets that contain the true class."""
-        n, draws = len(self.held_out.codes), round(float(self.held_out.weights.sum()))
+        n, n_groups = len(self.held_out.codes), self.held_out.n_groups
+        groups = "" if n_groups is None else f"{count(n_groups, 'group')} of "
+        new = "new series" if n_groups is None else "random series of a new group"
         if not self.held_out.independent:
+            without = "it" if n_groups is None else "its group"
             return (
-                f"About 1 - alpha of the sets contain the true class. This is an estimate without "
-                f"a proven guarantee: it comes from {n} training series, each classified by a "
-                f"model that was fitted without it. For a guarantee, calibrate on series that were "
-                f"not used for training, in Python: slts.prediction_sets(model, X, y)."
+                f"About 1 - alpha of the sets contain the true class of a {new}. This is an "
+                f"estimate without a proven guarantee: it comes from {groups}{n} training series, "
+                f"each classified by a model that was fitted without {without}. For a guarantee, "
+                f"calibrate on series that were not used for training, in Python: "
+                f"slts.prediction_sets(model, X, y)."
             )
-        groups = f"{count(draws, 'group')} of " if draws < n else ""
-        new = "random series of a new group" if draws < n else "new series"
         return (
             f"A set contains the true class with probability at least 1 - alpha, if the {groups}"
             f"{n} held-out series and the {new} are independent draws from one distribution."
@@ -132,19 +134,18 @@ class PredictionSets:
         Returns
         -------
         LabelSets
-            The sets. A set is empty if the series is unusual for every class. At most a share
-            `alpha` of the series of known classes get an empty set; their prediction may still be
-            right.
+            The sets: the most probable class, every class with a probability above alpha, and the
+            classes that are less probable than that but needed for the guarantee.
         """
-        return self.from_decisions(decisions_of(self.model, X), alpha, per_class=per_class)
+        return self.from_probabilities(probabilities_of(self.model, X), alpha, per_class=per_class)
 
-    def from_decisions(
-        self, decisions: FloatArray, alpha: float = 0.05, *, per_class: bool = False
+    def from_probabilities(
+        self, probabilities: FloatArray, alpha: float = 0.05, *, per_class: bool = False
     ) -> LabelSets:
-        """Predict sets from decision values of the classifier; see `predict`."""
+        """Predict sets from class probabilities of the classifier; see `predict`."""
         check_probability("alpha", alpha)
         self._warn_if_too_few(alpha, per_class)
-        p_values = self.held_out.p_values(decisions, per_class=per_class)
+        p_values = self.held_out.p_values(probabilities, per_class=per_class)
         return LabelSets(self.model.classes_, float(alpha), p_values)
 
     def _warn_if_too_few(self, alpha: float, per_class: bool) -> None:
@@ -153,23 +154,24 @@ class PredictionSets:
         fewest = int(np.argmin(draws))
         if 1.0 / (draws[fewest] + 1.0) > alpha:
             of_class = f" of class {classes[fewest]!r}" if per_class else ""
+            kind = self.held_out.draws
             warn(
-                f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series"
-                f"{of_class}, but there are {draws[fewest]:g}: every set contains "
+                f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out {kind}"
+                f"{of_class}, but there are {draws[fewest]:.4g}: every set contains "
                 f"{'this class' if per_class else 'all classes'}. Raise alpha, or hold out more "
-                f"series."
+                f"{kind}."
             )
 
 
 def prediction_sets(
-    model: Any, X: Any = None, y: Any = None, *, groups: Any = None
+    model: Any, X: Any = None, y: Any = None, *, groups: Any = None, copies: str = "error"
 ) -> PredictionSets:
     """Calibrate prediction sets: sets of classes instead of one class.
 
     Parameters
     ----------
     model
-        Any fitted classifier with decision values.
+        Any fitted classifier with class probabilities.
     X, y
         Held-out series that were not used in training, and their labels; y is None for a scan
         with labels. Without X, the held-out decisions of `fit` are used: no series are needed, but
@@ -178,6 +180,8 @@ def prediction_sets(
         Group of each held-out series, such as a person, if series of a group are not independent.
         The guarantee is then for a random series of a new group. None for a scan, which contains
         them.
+    copies
+        Whether held-out series may equal training series, as in `certify`.
 
     Returns
     -------
@@ -203,7 +207,7 @@ def prediction_sets(
                 "The 'X' parameter of prediction_sets is None, but y or groups are not. Pass "
                 "their series."
             )
-        held_out = getattr(inner_model(model, None)[0], "held_out_margins_", None)
+        held_out = getattr(inner_model(model, None)[0], "held_out_scores_", None)
         if held_out is None:
             raise DataError(
                 f"this {type(model).__name__} has no decisions for held-out series, because it was "
@@ -217,30 +221,24 @@ def prediction_sets(
             "series, use prediction_sets(model).predict(X)."
         )
     series = HeldOut.of(model, X, y, groups)
-    series.require_no_copies()
-    decisions = series.decisions if series.decisions is not None else decisions_of(model, X)
+    counted = series.check_copies(copies)
+    if counted and copies == "error":
+        warn(f"{counted}. They count as new series.")
+    chances = series.probabilities
+    if chances is None:
+        chances = probabilities_of(model, X)
     codes = np.searchsorted(model.classes_, series.labels)
-    shares = None
-    if series.groups is not None:
-        # The series of a group share one draw.
-        _, members, counts = np.unique(series.groups, return_inverse=True, return_counts=True)
-        shares = 1.0 / counts[members]
-    held_out = HeldOutMargins.of(decisions, codes, shares, independent=True)
+    held_out = HeldOutScores.of(chances, codes, groups=series.groups, independent=True)
     if isinstance(model, SeriesClassifier):
-        model = model.with_margins(held_out)
+        model = model.with_scores(held_out)
     return PredictionSets(model, held_out)
 
 
-def decisions_of(model: Any, X: Any) -> FloatArray:
-    """Return decision values, one for each class."""
-    if not hasattr(model, "decision_function"):
+def probabilities_of(model: Any, X: Any) -> FloatArray:
+    """Return class probabilities, or raise an error if the classifier has none."""
+    if not hasattr(model, "predict_proba"):
         raise DataError(
-            f"{type(model).__name__} has no decision_function, which prediction sets need."
+            f"{type(model).__name__} has no class probabilities, which prediction sets need: fit "
+            f"it with calibration."
         )
-    decisions = two_sided(np.asarray(model.decision_function(X), dtype=np.float64))
-    if decisions.shape[1] != len(model.classes_):
-        raise DataError(
-            f"{type(model).__name__} has {decisions.shape[1]} decision values for "
-            f"{len(model.classes_)} classes: prediction sets need one for each class."
-        )
-    return decisions
+    return np.asarray(model.predict_proba(X), dtype=np.float64)

@@ -31,7 +31,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import ModelFileError
 from slts.series import SeriesBatch
 
-FORMAT = 3
+FORMAT = 4
 _ENTRY = "slts"
 _NO_DIGEST = "0" * 64
 

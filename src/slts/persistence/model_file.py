@@ -27,7 +27,7 @@ from slts.features.row_map import ChannelScale, Components, RowMap
 from slts.features.snippets import Snippets
 from slts.persistence.codec import Codec, Stored, library_version, pack, unpack
 from slts.series import SeriesBatch
-from slts.solvers.calibration import HeldOutMargins, Validation
+from slts.solvers.calibration import HeldOutScores, Validation
 from slts.solvers.hinge import SolveReport
 from slts.solvers.logdet import LogDetSolution
 from slts.solvers.ridge import RidgeReport
@@ -50,7 +50,7 @@ DATACLASSES: tuple[type, ...] = (
     AlignmentSettings,
     ChannelScale,
     Components,
-    HeldOutMargins,
+    HeldOutScores,
     Itakura,
     LinearModel,
     LogDetSolution,

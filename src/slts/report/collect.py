@@ -334,8 +334,11 @@ def _facts(model: SeriesClassifier, references: References) -> list[list[str]]:
         ["Trained on", f"{model.n_series_in_:,} series with {model.n_steps_in_:,} steps in total"],
         *references.facts,
     ]
-    if model.validation_ is not None:
-        held_out = f"{100 * model.validation_.accuracy:.1f}% ({model.validation_.kind})"
+    validation, of = model.validation_, ""
+    if validation is not None:
+        if validation.n_groups is not None:
+            of = f", {count(validation.n_groups, 'group')}"
+        held_out = f"{100 * validation.accuracy:.1f}% ({validation.kind}{of})"
         facts.append(["Accuracy on training series that were held out", held_out])
     return facts
 

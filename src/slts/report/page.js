@@ -454,8 +454,7 @@
   let [current, chosenClass, chosenReference] = [0, 0, 0];
   const isWrong = (entry) => explorer.labelled && entry.truth !== entry.predicted;
   const sureOf = (entry) => (entry.p ? percent(entry.p[entry.predicted]) : "");
-  const setOf = (entry) => entry.set.map((c) => model.classes[c]).join(", ")
-    || "no class, because every class is unusual for this series";
+  const setOf = (entry) => entry.set.map((c) => model.classes[c]).join(", ");
 
   const drawList = () => {
     const list = byId("list");
@@ -469,10 +468,10 @@
     const option = (k) => {
       const entry = explorer.entries[k];
       const verdict = verdictOf(entry.truth, entry.predicted) + (entry.p ? ` (${sureOf(entry)})` : "");
-      const odd = entry.set && entry.set.length !== 1;
+      const several = entry.set && entry.set.length > 1;
       return h("li", { role: "option", id: `entry-${k}`, "data-entry": k, "aria-selected": k === current },
         entry.id, h("span", { class: isWrong(entry) ? "miss" : null }, verdict),
-        odd ? h("span", null, `set: ${entry.set.map((c) => model.classes[c]).join(", ") || "no class"}`) : null);
+        several ? h("span", null, `set: ${setOf(entry)}`) : null);
     };
     const part = (name, members) => (members.length ? [head(`${name} (${members.length})`), ...members.map(option)] : []);
     const [misses, others] = [true, false].map((is) => shown.filter((k) => isWrong(explorer.entries[k]) === is));

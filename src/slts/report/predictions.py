@@ -17,6 +17,7 @@ from slts.estimators.training_data import check_groups, unknown_labels
 from slts.guarantees import prediction_sets
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, check_labels, find_copies
+from slts.guarantees.prediction_sets import FLAGS
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
 from slts.solvers.calibration import two_sided
@@ -192,21 +193,21 @@ def set_sizes(predictions: Predictions, entries: list[dict[str, Any]]) -> dict[s
     """Sizes of the prediction sets.
 
     Every series of the explorer, in `entries`, gets the classes in its set. The result is None if
-    the model has no margins, or too few of them: then every set would have all classes.
+    the model has no scores, or too few of them: then every set would have all classes.
     """
-    margins = predictions.model.held_out_margins_
-    n_draws = 0.0 if margins is None else margins.weights.sum()
+    scores, probabilities = predictions.model.held_out_scores_, predictions.outputs.probabilities
+    n_draws = 0.0 if scores is None else scores.weights.sum()
     usable = [alpha for alpha in _ALPHAS if alpha * (n_draws + 1.0) >= 1.0]
-    if not usable:
+    if not usable or probabilities is None:
         return None
     predictor = prediction_sets(predictions.model)
-    sets = predictor.from_decisions(predictions.decisions, usable[0])
+    sets = predictor.from_probabilities(probabilities, usable[0])
     for entry in entries:
         entry["set"] = np.flatnonzero(sets.members[entry["index"]]).tolist()
     covered = None if predictions.labels is None else sets.contains(predictions.labels)
     return {
         "guarantee": predictor.guarantee,
         "alpha": sets.alpha,
-        "sizes": np.bincount(np.minimum(sets.sizes, 2), minlength=3).tolist(),
+        "sizes": [int(np.sum(sets.flags == flag)) for flag in FLAGS],
         "covered": None if covered is None else float(covered.mean()),
     }

@@ -297,7 +297,7 @@ def sets(content: Content) -> str:
     doubt = ""
     if covered is not None and covered < fewest:
         doubt = section("doubtful_sets", covered=percent(covered))
-    names = ["no class", "one class", "several classes"]
+    names = ["one class", "several classes"]
     rows: list[list[str | Cell]] = [
         [name, Cell(meter(n / total, f"{n:,}"))]
         for name, n in zip(names, parts["sizes"], strict=True)

@@ -51,15 +51,18 @@ def series_keys(digests: Digests, seed: int) -> Digests:
     return splitmix64(digests ^ splitmix64(np.array([seed], dtype=np.uint64)))
 
 
-def distinct(keys: Digests, labels: AnyArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Sort rows by key and label; return them, and where each distinct series begins.
+def distinct(
+    keys: Digests, labels: AnyArray, groups: AnyArray | None, rows: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Sort rows by key, label and group; return them, and where each distinct series begins.
 
     Equal series keep the order of the rows.
     """
-    order = np.lexsort((rows, labels, keys))
-    keys, labels = keys[order], labels[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
+    columns = [labels, keys] if groups is None else [groups, labels, keys]
+    order = np.lexsort((rows, *columns))
+    new = np.arange(len(order)) == 0
+    for column in columns:
+        new[1:] |= column[order[1:]] != column[order[:-1]]
     return rows[order], np.flatnonzero(new)
 
 

@@ -2,7 +2,7 @@
 
 metric.py       hinge loss + penalty: the matrix M of the similarity
 separator.py    hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
-ridge.py        squares with a free intercept, and exact leave-one-out; products of large matrices
+ridge.py        squares with a free intercept, exact for what is left out; products of matrices
 logdet.py       LDMLT: the step for a triplet, and rankings by distance
 calibration.py  accuracy, probabilities and p-values from held-out decisions
 

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
 from slts._typing import AnyArray, FloatArray, IntArray
 
-# Decision values of held-out series, their classes, and how many series each stands for.
-HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
-
 # Range of log s for decisions whose typical size is 1, and how often it is halved.
 _LOG_SCALE_RANGE, _HALVINGS = 12.0, 50
 # The common scale counts as much as this many held-out series of a class.
 _COMMON = 16.0
+
+
+class HeldOutDecisions(NamedTuple):
+    """Decision values of training series that were held out.
+
+    Attributes
+    ----------
+    decisions, codes
+        The values, shape (series, problems), and the true classes.
+    weights
+        How many series each stands for.
+    groups
+        Group of each series if groups were held out as a whole; None if series were.
+    """
+
+    decisions: FloatArray
+    codes: IntArray
+    weights: FloatArray
+    groups: AnyArray | None = None
 
 
 @dataclass(frozen=True)
@@ -26,7 +42,7 @@ class Validation:
     Parameters
     ----------
     kind
-        ``"leave-one-out"``, or ``"held-out"`` for folds and fractions.
+        ``"leave-one-out"``, ``"leave-one-group-out"``, or ``"held-out"`` for folds and fractions.
     n_series
         Number of distinct series that were held out.
     accuracy
@@ -43,25 +59,16 @@ class Validation:
     group_accuracy: float | None = None
 
     @classmethod
-    def of(
-        cls,
-        kind: str,
-        decisions: FloatArray,
-        codes: IntArray,
-        sample_weight: FloatArray,
-        *,
-        series: IntArray,
-        groups: AnyArray | None = None,
-    ) -> Validation:
+    def of(cls, kind: str, held_out: HeldOutDecisions, series: IntArray) -> Validation:
         """Compare held-out decisions with the true classes; `series` numbers the series."""
+        decisions, codes, weights, groups = held_out
         correct = two_sided(decisions).argmax(axis=1) == codes
-        accuracy = float(np.average(correct, weights=sample_weight))
+        accuracy = float(np.average(correct, weights=weights))
         n_series = len(np.unique(series))
         if groups is None:
             return cls(kind, n_series, accuracy)
         names, members = np.unique(groups, return_inverse=True)
-        totals = np.bincount(members, weights=sample_weight)
-        means = np.bincount(members, weights=sample_weight * correct) / totals
+        means = np.bincount(members, weights * correct) / np.bincount(members, weights)
         return cls(kind, n_series, accuracy, len(names), float(means.mean()))
 
 
@@ -98,42 +105,30 @@ def fit_scale(
     spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
     scores = scores / spread
     weights = np.ones(n) if sample_weight is None else sample_weight
-    targets = _smoothed(scores, codes)
-    common = _minimize(scores, targets, weights, np.zeros(n, dtype=np.int64), 1)[0]
     predicted = scores.argmax(axis=1)
+    right = (np.where(predicted == codes, n, 0.0) + 0.5) / (n + 1.0)
+    common = _maximize(scores, right, weights, np.zeros(n, dtype=np.int64), 1)[0]
     counts = np.bincount(predicted, minlength=k)
-    trust = (counts / (counts + _COMMON))[predicted][:, np.newaxis]
-    targets = trust * targets + (1.0 - trust) * softmax(common * scores, axis=1)
-    scales = _minimize(scores, targets, weights, predicted, k)
+    trust = (counts / (counts + _COMMON))[predicted]
+    right = trust * right + (1.0 - trust) * softmax(common * scores, axis=1).max(axis=1)
+    scales = _maximize(scores, right, weights, predicted, k)
     return np.where(counts > 0, scales, common) / spread / largest
 
 
-def _smoothed(scores: FloatArray, codes: IntArray) -> FloatArray:
-    """Return the share (N + 1/2) / (N + 1) for the true class, and the rest for the nearest one."""
-    n = len(scores)
-    rows = np.arange(n)
-    others = scores.copy()
-    others[rows, codes] = -np.inf
-    targets = np.zeros_like(scores)
-    targets[rows, others.argmax(axis=1)] = 0.5 / (n + 1.0)
-    targets[rows, codes] = (n + 0.5) / (n + 1.0)
-    return targets
-
-
-def _minimize(
-    scores: FloatArray, targets: FloatArray, weights: FloatArray, which: IntArray, n_scales: int
+def _maximize(
+    scores: FloatArray, right: FloatArray, weights: FloatArray, which: IntArray, n_scales: int
 ) -> FloatArray:
-    """Minimise the cross-entropy of softmax(s[which] * scores) by the scales s."""
+    """Maximise the likelihood that the share `right` of predictions is right, by the scales."""
     low, high = np.full(n_scales, -_LOG_SCALE_RANGE), np.full(n_scales, _LOG_SCALE_RANGE)
-    # The loss does not change if scores are relative to the largest; their exponentials are finite.
-    scores = scores - scores.max(axis=1, keepdims=True)
-    wanted = np.einsum("ik,ik->i", targets, scores)
+    # Relative to the largest, in descending order: the first is the prediction.
+    behind = -np.sort(scores.max(axis=1, keepdims=True) - scores, axis=1)[:, 1:]
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        shares = np.exp(np.exp(middle)[which][:, np.newaxis] * scores)
-        expected = np.einsum("ik,ik->i", shares, scores) / shares.sum(axis=1)
-        slopes = weights * (expected - wanted)
-        # The loss is convex in s, so its slope has the same sign on each side of the minimum.
+        scaled = np.exp(middle)[which][:, np.newaxis] * behind
+        confidence = 1.0 / (1.0 + np.exp(scaled).sum(axis=1))
+        # The derivative of log(1 - confidence) is that of the others' share, a mean of `behind`.
+        means = (softmax(scaled, axis=1) * behind).sum(axis=1)
+        slopes = weights * (right - confidence) * means
         falls = np.bincount(which, weights=slopes, minlength=n_scales) < 0.0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
     scales: FloatArray = np.exp((low + high) / 2.0)
@@ -160,40 +155,55 @@ def two_sided(decisions: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutMargins:
-    """Margins of held-out series for their true classes.
+class HeldOutScores:
+    """How well held-out series fit their true classes, which new series are compared with.
+
+    The score of a class is its probability, or 1 if no other class is more probable.
 
     Parameters
     ----------
-    margins
-        Decision value of the true class minus the largest of the others, shape (series,).
+    scores
+        Score of the true class, shape (series,).
     codes
         True classes, 0 to K-1.
     weights
         How many independent draws each series stands for: the series of a group share one.
+    n_groups
+        Number of groups if groups are the independent draws; None if series are.
     independent
         Whether the series played no part in training.
     """
 
-    margins: FloatArray
+    scores: FloatArray
     codes: IntArray
     weights: FloatArray
+    n_groups: int | None
     independent: bool
 
     @classmethod
     def of(
         cls,
-        decisions: FloatArray,
+        probabilities: FloatArray,
         codes: IntArray,
         weights: FloatArray | None = None,
+        groups: AnyArray | None = None,
         *,
         independent: bool = False,
-    ) -> HeldOutMargins:
-        """Keep the margins of all series; without weights, each is a draw."""
+    ) -> HeldOutScores:
+        """Keep the scores of all series; without groups, each is a draw."""
+        scores = class_scores(probabilities)[np.arange(len(codes)), codes]
         codes = np.array(codes, dtype=np.int64)
-        margins = class_margins(decisions)[np.arange(len(codes)), codes]
-        weights = np.ones(len(codes)) if weights is None else np.array(weights)
-        return cls(margins, codes, weights, independent)
+        weights = np.ones(len(codes)) if weights is None else weights
+        if groups is None:
+            return cls(scores, codes, weights / weights.mean(), None, independent)
+        names, members = np.unique(groups, return_inverse=True)
+        shares = weights / np.bincount(members, weights)[members]
+        return cls(scores, codes, shares, len(names), independent)
+
+    @property
+    def draws(self) -> str:
+        """What the independent draws are."""
+        return "series" if self.n_groups is None else "groups"
 
     def n_draws(self, n_classes: int, *, per_class: bool) -> FloatArray:
         """Return the number of independent draws that each class is compared with."""
@@ -201,31 +211,27 @@ class HeldOutMargins:
             return np.full(n_classes, self.weights.sum())
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
-    def p_values(self, decisions: FloatArray, *, per_class: bool = False) -> FloatArray:
+    def p_values(self, probabilities: FloatArray, *, per_class: bool = False) -> FloatArray:
         """Return the p-value of every class for new series, shape (series, classes).
 
-        It is the share of draws whose margins are at most that of the new series, which counts as
-        one of them: among all held-out series, or among those of the class.
+        It is the share of draws whose scores are at most that of the new series, which counts as
+        one of them: among all held-out series, or among those of the class. It is at least the
+        probability of the class. So it is 1 for the most probable class, and the p-values above
+        alpha include those of all classes with a probability above alpha.
         """
-        margins = class_margins(decisions)
-        totals = self.n_draws(margins.shape[1], per_class=per_class)
-        order = np.argsort(self.margins, kind="stable")
-        held_out, codes, weights = self.margins[order], self.codes[order], self.weights[order]
-        p_values = np.empty_like(margins)
-        for c in range(margins.shape[1]):
+        scores = class_scores(probabilities)
+        order = np.argsort(self.scores, kind="stable")
+        held_out, codes, weights = self.scores[order], self.codes[order], self.weights[order]
+        p_values = np.empty_like(scores)
+        for c in range(scores.shape[1]):
             compared = codes == c if per_class else slice(None)
             below = np.append(0.0, np.cumsum(weights[compared]))
-            ranks = np.searchsorted(held_out[compared], margins[:, c], side="right")
-            p_values[:, c] = (below[ranks] + 1.0) / (totals[c] + 1.0)
-        return p_values
+            ranks = np.searchsorted(held_out[compared], scores[:, c], side="right")
+            p_values[:, c] = (below[ranks] + 1.0) / (below[-1] + 1.0)
+        return np.maximum(p_values, probabilities)
 
 
-def class_margins(decisions: FloatArray) -> FloatArray:
-    """Return each decision value minus the largest of the others, shape (series, classes)."""
-    scores = two_sided(decisions)
-    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
-    others = scores.copy()
-    others[rows, best] = -np.inf
-    margins: FloatArray = scores - scores[rows, best][:, np.newaxis]
-    margins[rows, best] = scores[rows, best] - others.max(axis=1)
-    return margins
+def class_scores(probabilities: FloatArray) -> FloatArray:
+    """Return the probability of each class, or 1 where no other class is more probable."""
+    largest = probabilities.max(axis=1, keepdims=True)
+    return np.where(probabilities < largest, probabilities, 1.0)

@@ -1,4 +1,4 @@
-"""Ridge regression with a free intercept, and exact leave-one-out for the choice of its penalty.
+"""Ridge regression with a free intercept; exact predictions for series that are left out.
 
 With coordinates c_i of series i such that sum_i w_i c_i = 0 and sum_i w_i c_i c_i' = diag(s), the
 minimiser of sum_i w_i |y_i - b - B'c_i|^2 + penalty |B|^2 is
@@ -8,6 +8,12 @@ minimiser of sum_i w_i |y_i - b - B'c_i|^2 + penalty |B|^2 is
 and the fit to all other series predicts series i with the residual
 
     (y_i - b - B'c_i) / (1 - h_i),    h_i = w_i (1 / sum w + sum_k c_ik^2 / (s_k + penalty)).
+
+If several series are left out together, h is the matrix of
+
+    w_i^(1/2) (1 / sum w + sum_k c_ik c_jk / (s_k + penalty)) w_j^(1/2)
+
+of these series, and the residuals times w_i^(1/2) are divided by the matrix 1 - h.
 
 `Span` finds such coordinates by one decomposition of the Gram matrix of the series. If there are
 too many series for that, some of them span the solution, and `NormalEquations` sums over all.
@@ -24,7 +30,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import warn
 from slts.execution import fit_threads, map_threads
 
@@ -94,7 +100,7 @@ class RidgeSolution(NamedTuple):
 
 
 class LeaveOneOut(NamedTuple):
-    """Each series predicted by the fit to all others.
+    """Each series predicted by the fit to all others, or to all other groups.
 
     Attributes
     ----------
@@ -167,9 +173,16 @@ class Span:
         return RidgeSolution(slope, mean, report)
 
     def leave_one_out(
-        self, targets: FloatArray, weights: FloatArray, penalties: FloatArray
+        self,
+        targets: FloatArray,
+        weights: FloatArray,
+        penalties: FloatArray,
+        groups: IntArray | None = None,
     ) -> LeaveOneOut:
-        """Leave out each series for each penalty; of equal errors, the largest penalty is best."""
+        """Leave out each series, or each group as a whole, for each penalty.
+
+        Of equal errors, the largest penalty is best. Groups are numbered from 0.
+        """
         total = weights.sum()
         mean = weights @ targets / total
         y, c = targets - mean, self.coordinates
@@ -179,6 +192,8 @@ class Span:
         kept = np.maximum(1.0 - leverages, _LEAST_KEPT)
 
         def residuals(k: int) -> FloatArray:
+            if groups is not None:
+                return targets - self.leave_out(targets, weights, penalties[k], groups)
             return np.asarray((y - matmul(c, inverse[:, k, None] * cross)) / kept[:, k, None])
 
         errors = np.array(
@@ -186,6 +201,21 @@ class Span:
         )
         best = int(np.flatnonzero(errors <= (1.0 + _TIE) * errors.min())[-1])
         return LeaveOneOut(errors, best, targets - residuals(best), inverse[:, best, None] * cross)
+
+    def leave_out(
+        self, targets: FloatArray, weights: FloatArray, penalty: float, parts: IntArray
+    ) -> FloatArray:
+        """Predict the series of each part by the fit to all other parts, numbered from 0."""
+        y, root = targets - weights @ targets / weights.sum(), np.sqrt(weights)[:, None]
+        # The matrix h of all series is rows @ rows.T, and that of the intercept.
+        rows = root * self.coordinates / np.sqrt(self.diagonal + penalty)
+        residuals = root * y - matmul(rows, matmul(rows.T, root * y))
+        rows = np.column_stack([rows, root / np.sqrt(weights.sum())])
+        for part in range(parts.max() + 1):
+            members = np.flatnonzero(parts == part)
+            left = (1.0 + _LEAST_KEPT) * np.eye(len(members)) - gram(rows[members])
+            residuals[members] = scipy.linalg.solve(left, residuals[members], assume_a="pos")
+        return np.asarray(targets - residuals / root)
 
 
 class NormalEquations:

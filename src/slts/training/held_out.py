@@ -102,6 +102,26 @@ def split_in_order(
     return _usable(splits, codes, cv, name)
 
 
+def parts_to_leave_out(codes: IntArray, groups: IntArray | None) -> IntArray:
+    """Number the parts that are left out in turn: a group each, or one series of every class.
+
+    A single series that is left out would make its own class rarer than the others, so that few
+    series of a class are nearly always taken for another class. The same holds for a group with one
+    class; if all groups are like that, a part is one group of every class. Smaller classes are in
+    some of the parts. Series are in random order.
+    """
+    units = np.arange(len(codes)) if groups is None else groups
+    of_units = codes[np.unique(units, return_index=True)[1]]
+    most = np.bincount(of_units).max()
+    if most < 2 or (of_units[units] != codes).any():
+        return units
+    parts = np.empty(len(of_units), dtype=np.int64)
+    for c in np.unique(of_units):
+        members = np.flatnonzero(of_units == c)
+        parts[members] = np.arange(len(members)) * most // len(members)
+    return parts[units]
+
+
 def _usable(splits: Sequence[Split], codes: IntArray, cv: Any, name: str) -> list[Split]:
     """Hold out no series of a class that is not trained on; raise an error if nothing is left."""
     usable = [(train, test[np.isin(codes[test], codes[train])]) for train, test in splits]
@@ -160,7 +180,7 @@ class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
     Ties go to the candidate that comes first. `held_out` are held-out decisions with its
-    parameters, and the classes and weights of their series; `validation` is its accuracy.
+    parameters; `validation` is its accuracy.
     """
 
     candidates: Sequence[dict[str, Any]]
@@ -230,7 +250,9 @@ def search(
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
     tested = np.concatenate([test for _, test in splits])
-    best_decisions = np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested]
-    groups = None if data.groups is None else data.groups[tested]
-    validation = Validation.of("held-out", *best_decisions, series=tested, groups=groups)
-    return SearchResult(candidates, scores, best, best_decisions, validation)
+    chosen = HeldOutDecisions(
+        np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested],
+        None if data.groups is None else data.groups[tested],
+    )  # fmt: skip
+    validation = Validation.of("held-out", chosen, tested)
+    return SearchResult(candidates, scores, best, chosen, validation)

@@ -1,7 +1,7 @@
 """Learning of the local classifier.
 
 draw landmarks and snippets -> features of some series, the anchors -> choose phases and weights of
-the snippets by leave-one-out -> solve on all series
+the snippets by leaving out series or groups -> solve on all series
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.dataset import Part, SeriesScan
-from slts.solvers.calibration import Validation
+from slts.solvers.calibration import HeldOutDecisions, Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span, gram, matmul
+from slts.training.held_out import parts_to_leave_out
 from slts.training.landmarks import landmark_count, warn_about_missing_classes
 from slts.training.scans import pieces, scan_runner
 from slts.training.training_set import Fit, LocalOptions, TrainingSet, one_vs_rest
@@ -81,17 +82,23 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
 
     targets = one_vs_rest(data.codes[tuning], len(data.classes))
     weights = data.loss_weights(options.class_weight, tuning)
-    blocks, span, first = _tune(blocks, rows, targets, weights, options)
+    groups = _groups_of(data, tuning)
+    blocks, span, first = _tune(blocks, rows, targets, weights, groups, options)
     if options.n_snippets:
         # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
         blocks[-1].weigh_by_coefficients(rows, span.basis @ first.slope)
-    # The same series have chosen the weights, so they cannot choose the penalty again.
+    # The same series have chosen the weights, so they cannot choose the penalty or decide again.
     penalty = float(options.penalties[first.best]) * sum(block.weight for block in blocks)
     model, report = _solve(data, anchors, blocks, penalty, options)
 
-    held_out = first.predictions, data.codes[tuning], data.weights_of(tuning)
+    parts = parts_to_leave_out(data.codes[tuning], groups)
+    held_out = HeldOutDecisions(
+        span.leave_out(targets, weights, penalty, parts), data.codes[tuning],
+        data.weights_of(tuning), groups,
+    )  # fmt: skip
     model, origins = _name_origins(model, data, landmarks)
-    validation = Validation.of("leave-one-out", *held_out, series=tuning)
+    kind = "leave-one-out" if groups is None else "leave-one-group-out"
+    validation = Validation.of(kind, held_out, tuning)
     return LocalFit(
         model=model, landmark_indices=data.indices[landmarks], origins=origins, held_out=held_out,
         validation=validation, bank_names=bank_names, report=report,
@@ -261,14 +268,30 @@ class FeatureBlock:
 # ---- ridge regression
 
 
+def _groups_of(data: TrainingSet, rows: IntArray) -> IntArray | None:
+    """Number the groups of some series from 0."""
+    if data.groups is None:
+        return None
+    names, groups = np.unique(data.groups[rows], return_inverse=True)
+    if len(names) < 2:
+        raise DataError(
+            f"groups has one group only, {names.tolist()[0]!r}: at least two are needed, to learn "
+            f"from one and to hold out the other. Leave out groups."
+        )
+    return groups
+
+
 def _tune(
     blocks: list[FeatureBlock],
     rows: IntArray,
     targets: FloatArray,
     weights: FloatArray,
+    groups: IntArray | None,
     options: LocalOptions,
 ) -> tuple[list[FeatureBlock], Span, LeaveOneOut]:
-    """Choose the phases and the weight of the snippets by the leave-one-out error of some series.
+    """Choose the phases and the weight of the snippets by the error on series that are left out.
+
+    With groups, each is left out as a whole, and is one draw for the standard error.
 
     Returns the features, and the best fit to these series. The smallest of several noisy errors is
     often small by chance, so more phases must be better by two standard errors of the difference.
@@ -285,7 +308,7 @@ def _tune(
         n, share = candidate
         span = Span.of(products[n] + share * counts, weights)
         penalties = options.penalties * (n_aligned + share)
-        return span, span.leave_one_out(targets, weights, penalties)
+        return span, span.leave_one_out(targets, weights, penalties, groups)
 
     fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=options.n_jobs), strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
@@ -297,7 +320,10 @@ def _tune(
         losses = [((fits[c][1].predictions - targets) ** 2).mean(axis=1) for c in (chosen, other)]
         gains, part = losses[0] - losses[1], weights / weights.sum()
         gain = float(part @ gains)
-        if gain > _STANDARD_ERRORS * float(np.sqrt(part**2 @ (gains - gain) ** 2)):
+        deviations = part * (gains - gain)
+        if groups is not None:
+            deviations = np.bincount(groups, deviations)
+        if gain > _STANDARD_ERRORS * float(np.sqrt(deviations @ deviations)):
             chosen = other
     kept = list(aligned[chosen[0]])
     if snippets is not None:

@@ -131,8 +131,10 @@ def left_out_decisions(
         return None, None
     values = neighbours.nearness_of_rows(neighbours.rows[held_out], resources)
     values[np.arange(len(held_out)), held_out] = -np.inf
-    decisions = nearest_decisions(values, codes), codes[held_out], np.ones(len(held_out))
-    return decisions, Validation.of("leave-one-out", *decisions, series=held_out)
+    left_out = HeldOutDecisions(
+        nearest_decisions(values, codes), codes[held_out], np.ones(len(held_out))
+    )
+    return left_out, Validation.of("leave-one-out", left_out, held_out)
 
 
 # ---- LDMLT

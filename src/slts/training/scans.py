@@ -229,7 +229,7 @@ class _Pass:
         drawn = _Drawn.joined(self._drawn)
         lengths = drawn.series.lengths
         # Series were added in their order, so the first of equal ones is the first in the data.
-        order, starts = distinct(drawn.keys, drawn.labels, np.arange(len(drawn.keys)))
+        order, starts = distinct(drawn.keys, drawn.labels, drawn.groups, np.arange(len(drawn.keys)))
         first, weights = order[starts], np.add.reduceat(drawn.weights[order], starts)
         keys, labels = drawn.keys[first], drawn.labels[first]
         sizes = np.cumsum(lengths[first] * (8.0 * drawn.series.n_channels))

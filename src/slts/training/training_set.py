@@ -3,7 +3,7 @@
 The training set has distinct series in the order of their keys, from arrays or from a scan. The key
 of a series is a hash of the seed and its values. So whatever is drawn by keys does not depend on
 the order of the series, on their identifiers, or on how they are stored. A series that occurs twice
-with the same label is one series of weight two.
+with the same label, in the same group, is one series of weight two.
 """
 
 from __future__ import annotations
@@ -92,11 +92,13 @@ class TrainingSet:
         groups: AnyArray | None,
         seed: int,
     ) -> TrainingSet:
-        """Merge equal series with equal labels, and sort by key."""
+        """Merge equal series with equal labels in a group, and sort by key."""
         weights = np.ones(len(series)) if weights is None else weights
         digests = series_digests(series)
         keys, used = series_keys(digests, seed), np.flatnonzero(weights > 0.0)
-        order, starts = distinct(keys[used], codes[used], used)
+        order, starts = distinct(
+            keys[used], codes[used], None if groups is None else groups[used], used
+        )
         digests, first = smallest_digests(digests[used]), order[starts]
         positions = np.full(len(series), -1)
         positions[order] = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
