@@ -141,6 +141,20 @@ class AlignedProducts(PlainState):
         features = aligner.grouped(rows, self.weights[:, self.used], n_phases=self.n_phases)
         return cast(FloatArray, features)
 
+    def leave_out_selves(self, features: FloatArray, rows: IntArray) -> None:
+        """Leave each landmark out of the mean that is its own feature, in place.
+
+        A new series is no landmark. If landmarks are compared with themselves, training sees
+        similarities that prediction never meets. `rows` are the landmarks' rows of the features.
+        """
+        sizes = np.count_nonzero(self.weights, axis=1)
+        for j, (row, bank) in enumerate(zip(rows, self.banks, strict=True)):
+            if sizes[bank] > 1:
+                landmark = self.landmarks[j : j + 1]
+                alone = replace(self, landmarks=landmark, weights=np.ones((1, 1)))
+                own = alone(landmark, Resources())[0, 0]
+                features[row, bank] += (features[row, bank] - own) / (sizes[bank] - 1)
+
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs of linear functions of the features, shape (series, outputs)."""
         rows = self.rows(batch, resources.n_jobs)

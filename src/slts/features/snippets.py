@@ -32,11 +32,11 @@ from slts.series.values import fill_gaps
 from slts.solvers.ridge import matmul, on_host
 
 # Steps of a snippet.
-_LENGTH = 11
+_LENGTH = 9
 # Share of the snippets that are means of neighbouring steps.
 _AVERAGED = 0.5
 # Thresholds are these quantiles of the distances to a series of the same class.
-_QUANTILES = (0.05, 0.1, 0.25, 0.5)
+_QUANTILES = (0.02, 0.1, 0.35, 0.75)
 # Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
 # of other channels hides that of one.
 _MOST_CHANNELS, _MOST_STRENGTH_CHANNELS = 9, 3

@@ -43,9 +43,9 @@ _ANCHORS, _ANCHOR_PURPOSE = 1500, 2
 _ANCHOR_SHARE, _COPIES, _FEWEST_ANCHORS = 1 / 2, 10, 100
 # Series that choose phases and weights, and whose left-out decisions calibrate.
 _TUNING = 1000
-# Weights of the snippets for each map with whole landmarks, one of which is chosen.
-_SHARES = (16.0, 2.0, 0.25)
-# Standard errors by which more phases must be better.
+# Weights of the snippets for each map with whole landmarks: the usual one, that of more phases.
+_SHARES = (8.0, 0.25)
+# Standard errors by which the latter must be better.
 _STANDARD_ERRORS = 2.0
 # Features that vary less than this share of their size have no information.
 _LEAST_SPREAD = 1e-9
@@ -75,9 +75,11 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     tuning = data.evenly(min(_TUNING, len(anchors)), order)
     rows = np.searchsorted(anchors, tuning)
     blocks, series = [], data.named_series[anchors]
+    # Among more series than anchors, few are landmarks.
+    landmark_rows = landmarks if len(anchors) == data.n_distinct else None
     with options.bar("Aligning and counting") as progress:
         for k, feature_map in enumerate(maps):
-            blocks.append(FeatureBlock.of(feature_map, series, options.resources))
+            blocks.append(FeatureBlock.of(feature_map, series, landmark_rows, options.resources))
             progress(k + 1, len(maps))
 
     targets = one_vs_rest(data.codes[tuning], len(data.classes))
@@ -198,11 +200,20 @@ class FeatureBlock:
 
     @classmethod
     def of(
-        cls, feature_map: AlignedProducts | Snippets, series: SeriesBatch, resources: Resources
+        cls,
+        feature_map: AlignedProducts | Snippets,
+        series: SeriesBatch,
+        landmarks: IntArray | None,
+        resources: Resources,
     ) -> FeatureBlock:
-        """Compute features. Those of snippets have equal variances."""
-        features = feature_map(series, resources).reshape(len(series), -1)
-        features = features.astype(np.float64, copy=False)
+        """Compute features. Those of snippets have equal variances.
+
+        `landmarks` are the positions of the landmarks that are left out of their own features.
+        """
+        features = feature_map(series, resources).astype(np.float64, copy=False)
+        if landmarks is not None and isinstance(feature_map, AlignedProducts):
+            feature_map.leave_out_selves(features, landmarks)
+        features = features.reshape(len(series), -1)
         centre = features.mean(axis=0)
         features -= centre
         if isinstance(feature_map, Snippets):
@@ -291,44 +302,36 @@ def _tune(
 ) -> tuple[list[FeatureBlock], Span, LeaveOneOut]:
     """Choose the phases and the weight of the snippets by the error on series that are left out.
 
-    With groups, each is left out as a whole, and is one draw for the standard error.
+    Usually snippets have most of the weight. Whole landmarks have it, with most phases, if that is
+    better by two standard errors of the difference: the smaller of two noisy errors may be so by
+    chance. With groups, each is left out as a whole, and is one draw for the standard error.
 
-    Returns the features, and the best fit to these series. The smallest of several noisy errors is
-    often small by chance, so more phases must be better by two standard errors of the difference.
+    Returns the features, and the best fit to these series.
     """
     n_aligned = len(options.representations)
+    shares = [n_aligned * share for share in _SHARES] if options.n_snippets else [0.0, 0.0]
+    candidates = [(min(options.phases), shares[0]), (max(options.phases), shares[1])]
     aligned = {n: [b.with_phases(n) for b in blocks[:n_aligned]] for n in options.phases}
-    snippets = blocks[n_aligned] if options.n_snippets else None
-    products = {n: _products(aligned[n], rows) for n in options.phases}
-    counts = np.zeros(()) if snippets is None else _products([snippets], rows)
-    shares = [0.0] if snippets is None else [n_aligned * share for share in _SHARES]
-    candidates = [(n, share) for n in options.phases for share in shares]
+    snippets = [replace(block, weight=1.0) for block in blocks[n_aligned:]]
+    counts = _products(snippets, rows)
 
     def fit(candidate: tuple[int, float]) -> tuple[Span, LeaveOneOut]:
         n, share = candidate
-        span = Span.of(products[n] + share * counts, weights)
+        span = Span.of(_products(aligned[n], rows) + share * counts, weights)
         penalties = options.penalties * (n_aligned + share)
         return span, span.leave_one_out(targets, weights, penalties, groups)
 
-    fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=options.n_jobs), strict=True))
-    # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
-    chosen, *richer = (
-        min((c for c in candidates if c[0] == n), key=lambda c: fits[c][1].error)
-        for n in options.phases
-    )
-    for other in richer:
-        losses = [((fits[c][1].predictions - targets) ** 2).mean(axis=1) for c in (chosen, other)]
-        gains, part = losses[0] - losses[1], weights / weights.sum()
-        gain = float(part @ gains)
-        deviations = part * (gains - gain)
-        if groups is not None:
-            deviations = np.bincount(groups, deviations)
-        if gain > _STANDARD_ERRORS * float(np.sqrt(deviations @ deviations)):
-            chosen = other
-    kept = list(aligned[chosen[0]])
-    if snippets is not None:
-        kept.append(replace(snippets, weight=chosen[1]))
-    return kept, *fits[chosen]
+    usual, other = map_threads(fit, candidates, n_jobs=options.n_jobs)
+    losses = [((of.predictions - targets) ** 2).mean(axis=1) for _, of in (usual, other)]
+    gains, part = losses[0] - losses[1], weights / weights.sum()
+    gain = float(part @ gains)
+    deviations = part * (gains - gain)
+    if groups is not None:
+        deviations = np.bincount(groups, deviations)
+    is_better = gain > _STANDARD_ERRORS * float(np.sqrt(deviations @ deviations))
+    n, share = candidates[is_better]
+    kept = [*aligned[n], *(replace(block, weight=share) for block in snippets)]
+    return kept, *(other if is_better else usual)
 
 
 def _solve(
