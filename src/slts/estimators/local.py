@@ -1,4 +1,4 @@
-"""The default classifier: landmarks of every length, compared in several representations."""
+"""The default classifier: whole landmarks, and snippets."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from slts.training.training_set import LocalOptions
 class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     """Local similarity learning: accurate on most data without any settings.
 
-    Every series is aligned with a few landmarks of each class, in two representations: standardised
-    values; values and their changes. The aligned products are features, summed over the landmarks
-    of each class and split by phases of the landmark. Snippets, which are short parts of training
-    series, are compared with every step, and how often each occurs is a feature, too. One ridge
-    regression learns the coefficients. Its penalty minimises the exact leave-one-out error, or with
-    groups the error on groups that are left out as a whole.
-    Decisions are linear, so `slts.explain` is exact.
+    Snippets, which are short parts of training series, are compared with every step of a series,
+    and how often each occurs is a feature. Every series is also aligned with a few landmarks of
+    each class. The aligned products are features, summed over the landmarks of each class. One
+    ridge regression learns the coefficients. Its penalty minimises the exact leave-one-out error,
+    or with groups the error on groups that are left out as a whole. Landmarks get more weight, and
+    coefficients for each phase of a landmark, if that error is clearly lower. Decisions are linear,
+    so `slts.explain` is exact.
 
     Parameters
     ----------
@@ -40,18 +40,17 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
         Number of landmarks in total, or fraction of the distinct training series, drawn equally
         from all classes. None means 10 of each class, or fewer if there are more than 20 classes.
     n_snippets
-        Number of snippets, drawn equally from all classes. 0 means no snippets.
-    representations
-        ``"values"``, ``"changes"`` or both.
+        Number of snippets, drawn equally from all classes. None means 1000, and 100 more for each
+        further channel, up to 2000. 0 means no snippets.
     objective
         ``"affinity"`` or ``"cost"``; see `slts.align`.
     n_phases
-        Number of equal parts of a landmark with coefficients of their own, or ``"auto"``: 3 if the
-        leave-one-out error is clearly lower, else 1.
+        Number of equal parts of a landmark with coefficients of their own, or ``"auto"``: 3 and
+        more weight of the landmarks if the leave-one-out error is clearly lower, else 1.
     band
         None, a Sakoe-Chiba radius or `slts.Itakura`.
     n_components
-        Largest number of channels of a representation. If there are more, they are reduced to
+        Largest number of channels that are aligned. If there are more, they are reduced to
         principal components.
     metric_rank
         Number of directions of the landmarks' rows that aligned products keep.
@@ -85,7 +84,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     landmarks_, landmark_indices_
         The landmarks, and their positions among the training series.
     model_ : LinearModel
-        The feature maps (one for each representation, then the snippets) and their coefficients.
+        The feature maps (whole landmarks, then the snippets) and their coefficients.
     snippets_ : Snippets or None
         The snippets: values in the units of the data, channels, thresholds, and the training
         series that each comes from.
@@ -114,8 +113,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
     _series_at_once: ClassVar = 2000
 
     n_landmarks: int | float | None = field(default=None, kw_only=False)
-    n_snippets: int = 1000
-    representations: Sequence[str] = ("values", "changes")
+    n_snippets: int | None = None
     objective: str = "affinity"
     n_phases: int | str = "auto"
     band: Any = None
@@ -230,17 +228,13 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
 
     def _checked_options(self, seed: int) -> LocalOptions:
         """Return the parameters as `fit_local` takes them."""
-        representations = self.representations
         return self._options(
             LocalOptions,
             seed=seed,
-            n_snippets=int(self.n_snippets),
+            n_snippets=None if self.n_snippets is None else int(self.n_snippets),
             n_components=int(self.n_components),
             metric_rank=int(self.metric_rank),
             max_length=None if self.max_length is None else int(self.max_length),
-            representations=(
-                (representations,) if isinstance(representations, str) else tuple(representations)
-            ),
             settings=AlignmentSettings(self.objective, self.band, normalize=False),
             phases=(1, 3) if self.n_phases == "auto" else (int(self.n_phases),),
             penalties=np.unique(np.asarray(self.penalties, dtype=np.float64)),

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from slts.alignment import DEVICES, Itakura
 from slts.alignment.settings import DTYPES
-from slts.features.row_map import REPRESENTATIONS, SCALES
+from slts.features.row_map import SCALES
 from slts.quantities import parse_bytes
 from slts.solvers import REGULARIZERS
 from slts.training.landmarks import SELECTION_METHODS
@@ -73,18 +73,6 @@ def one_of(*texts: str) -> Kind:
     """One of a few texts."""
     text = f"one of {texts}" if len(texts) > 1 else repr(texts[0])
     return Kind(text, lambda v: isinstance(v, str) and v in texts)
-
-
-def some_of(*texts: str) -> Kind:
-    """One of a few texts, or a list of distinct ones."""
-    one = one_of(*texts)
-
-    def accepts(value: Any) -> bool:
-        names = [value] if isinstance(value, str) else value
-        some = isinstance(names, list | tuple) and len(names) > 0 and _all(one, names)
-        return some and len(set(names)) == len(names)
-
-    return Kind(f"one or several of {texts}", accepts)
 
 
 def list_of(item: Kind) -> Kind:
@@ -187,7 +175,7 @@ PARAMETERS: Mapping[str, Kind] = {
         lambda v: _is_integer(v) and 0 < abs(v) <= _MOST_JOBS,
     ),
     "n_landmarks": NOTHING | _COUNT,
-    "n_snippets": at_least(0),
+    "n_snippets": NOTHING | at_least(0),
     "n_phases": one_of("auto") | at_least(1),
     "normalize": SWITCH,
     "objective": one_of("affinity", "cost"),
@@ -195,7 +183,6 @@ PARAMETERS: Mapping[str, Kind] = {
     "random_state": NOTHING | _SEED | _RANDOM_STATE,
     "ranking_limit": NOTHING | at_least(2),
     "regularizer": one_of(*REGULARIZERS),
-    "representations": some_of(*REPRESENTATIONS),
     "scale": NOTHING | one_of(*SCALES),
     "triplets_per_series": Kind(
         "a positive number up to 1,000,000", lambda v: _is_finite(v) and 0 < v <= 1e6

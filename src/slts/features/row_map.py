@@ -13,9 +13,8 @@ from slts.errors import warn
 from slts.execution import map_threads
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.batch import offsets_of
-from slts.series.values import interpolate, observed_share, observed_steps, zero_missing
+from slts.series.values import observed_share, observed_steps, zero_missing
 
-REPRESENTATIONS = ("values", "changes")
 SCALES = ("standard", "robust", "asinh")
 # The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
 # deviations apart.
@@ -34,10 +33,9 @@ _BLOCK_STEPS = 20_000
 class RowMap:
     """A fitted map from the steps of a series to rows.
 
-    Features of a step are its scaled values, then optionally their changes. Many features are
-    reduced to principal components. A constant keeps the amplitude when rows are scaled to unit
-    norm. Features of missing values are zero, the constant shrinks with the share that is observed,
-    and steps at which nothing is observed are left out.
+    Values are scaled, and many channels are reduced to principal components. A constant keeps the
+    amplitude when rows are scaled to unit norm. Missing values are zero, the constant shrinks with
+    the share that is observed, and steps at which nothing is observed are left out.
 
     Parameters
     ----------
@@ -45,10 +43,8 @@ class RowMap:
         Longer series are averaged over neighbouring steps; None keeps all steps.
     scale
         Scale of the channels; None leaves the values as they are.
-    change_spread
-        Divides the changes of the features, shape (channels,); None leaves changes out.
     components
-        Reduction of the features; None keeps them all.
+        Reduction of the channels; None keeps them all.
     constant
         Value of the additional channel; None for no such channel.
     normalize
@@ -57,39 +53,29 @@ class RowMap:
 
     max_length: int | None
     scale: ChannelScale | None
-    change_spread: FloatArray | None
     components: Components | None
     constant: float | None
     normalize: bool
 
     def __post_init__(self) -> None:
-        if self.scale is not None and self.change_spread is not None:
-            require(self.change_spread.shape == self.scale.centre.shape, "change_spread")
         require(self.constant is None or 0.0 < self.constant < np.inf, "constant")
         require(self.components is None or self.constant is not None, "constant")
 
     @classmethod
-    def fit_representation(
-        cls, batch: SeriesBatch, name: str, *, max_length: int | None, n_components: int
-    ) -> RowMap:
-        """Fit a representation of the local classifier on series in random order.
+    def fit_pooled(cls, batch: SeriesBatch, *, max_length: int | None, n_components: int) -> RowMap:
+        """Fit the rows of the local classifier on series in random order.
 
-        ``"values"`` are standardised; ``"changes"`` are values with compressed tails, and their
-        changes. Rows get at most `n_components` channels and a constant.
+        They are standardised, and have at most `n_components` channels and a constant.
         """
         batch = _first_series(pool_steps(batch, max_length))
-        scale = ChannelScale.fit(batch, "standard" if name == "values" else "asinh")
-        features, spread, components = scale(batch.values), None, None
-        if name == "changes":
-            changes = differences(features, batch.offsets)
-            spread = spread_of(changes)
-            features = np.hstack([features, changes / spread])
-        share = observed_share(features)
-        if features.shape[1] > n_components:
-            components = Components.fit(features, n_components)
-            features = components(features)
-        constant = _typical_norm(zero_missing(features), share)
-        return cls(max_length, scale, spread, components, constant, normalize=True)
+        scale, components = ChannelScale.fit(batch, "standard"), None
+        values = scale(batch.values)
+        share = observed_share(values)
+        if values.shape[1] > n_components:
+            components = Components.fit(values, n_components)
+            values = components(values)
+        constant = _typical_norm(zero_missing(values), share)
+        return cls(max_length, scale, components, constant, normalize=True)
 
     @classmethod
     def fit(
@@ -107,11 +93,11 @@ class RowMap:
         if wanted:
             values = batch.values if fitted is None else fitted(batch.values)
             constant = _typical_norm(zero_missing(values), observed_share(values))
-        return cls(None, fitted, None, None, constant, normalize)
+        return cls(None, fitted, None, constant, normalize)
 
     def row_names(self, channels: Sequence[str]) -> list[str]:
         """Return names of the channels of rows; none if rows are not channels of the series."""
-        if self.change_spread is not None or self.components is not None:
+        if self.components is not None:
             return []
         return [*channels, *([] if self.constant is None else ["constant"])]
 
@@ -129,29 +115,26 @@ class RowMap:
     def trace(self, series: SeriesBatch) -> RowTrace:
         """Return the rows of one series with the way back to its steps and channels."""
         pooled = pool_steps(series, self.max_length)
-        features, raw, rows = self._map(pooled)
+        values, raw, rows = self._map(pooled)
         n = rows.n_channels - (self.constant is not None)
         if self.components is None:
             return RowTrace(self, series, rows, rows.values[:, :n])
         observed = observed_steps(pooled)
         # The constant is positive: it tells by how much a row was scaled.
         scale = rows.values[:, n:] / raw[observed, n:]
-        centred = zero_missing(features - self.components.centre)[observed]
+        centred = zero_missing(values - self.components.centre)[observed]
         return RowTrace(self, series, rows, centred * scale)
 
     def _map(self, pooled: SeriesBatch) -> tuple[FloatArray, FloatArray, SeriesBatch]:
-        """Return the features of all steps, their components with the constant, and the rows."""
-        features = pooled.values if self.scale is None else self.scale(pooled.values)
-        if self.change_spread is not None:
-            changes = differences(features, pooled.offsets) / self.change_spread
-            features = np.hstack([features, changes])
-        raw = zero_missing(features if self.components is None else self.components(features))
+        """Return scaled values, their components with the constant, and the rows."""
+        values = pooled.values if self.scale is None else self.scale(pooled.values)
+        raw = zero_missing(values if self.components is None else self.components(values))
         if self.constant is not None:
-            constant = self.constant * np.sqrt(observed_share(features))
+            constant = self.constant * np.sqrt(observed_share(values))
             raw = np.hstack([raw, constant[:, np.newaxis]])
         observed = observed_steps(pooled)
         rows = pooled.with_values(raw, None).steps(observed)
-        return features, raw, normalize_rows(rows) if self.normalize else rows
+        return values, raw, normalize_rows(rows) if self.normalize else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,15 +146,15 @@ class RowTrace:
     row_map, series
         The map and the series.
     rows
-        The rows: ``features @ basis`` of the components, then the constant.
-    features
-        Blocks of one feature per channel, shape (rows, blocks * channels).
+        The rows: ``values @ basis`` of the components, then the constant.
+    values
+        Shape (rows, channels).
     """
 
     row_map: RowMap
     series: SeriesBatch
     rows: SeriesBatch
-    features: FloatArray
+    values: FloatArray
 
     def attribute(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Attribute sum_iu rows[i, u] slopes[c, i, u] to steps and channels.
@@ -190,17 +173,15 @@ class RowTrace:
             The contribution of the constant.
         """
         components = self.row_map.components
-        n = self.features.shape[1] if components is None else components.basis.shape[1]
+        n = self.values.shape[1] if components is None else components.basis.shape[1]
         rest = (slopes[:, :, n:] * self.rows.values[:, n:]).sum(axis=(1, 2))
-        of_features = (
-            slopes[:, :, :n] if components is None else slopes[:, :, :n] @ components.basis.T
-        )
-        terms = (self.features * of_features).reshape(*slopes.shape[:2], -1, self.series.n_channels)
+        slopes = slopes[:, :, :n]
+        terms = self.values * (slopes if components is None else slopes @ components.basis.T)
         mean, share = mean_shares(self.series, self.row_map.max_length)
         # Steps at which nothing is observed have no row, and no share.
         observed = np.bincount(mean, weights=share.any(axis=1)) > 0.0
         row = (np.cumsum(observed) - 1)[mean]
-        return terms.sum(axis=2)[:, row] * share, rest
+        return terms[:, row] * share, rest
 
 
 def require(holds: bool, name: str) -> None:
@@ -330,22 +311,6 @@ def leading_directions(values: FloatArray, count: int) -> FloatArray:
     largest = np.abs(basis).argmax(axis=0)
     signs = np.sign(basis[largest, np.arange(basis.shape[1])])
     return np.ascontiguousarray(basis * signs)
-
-
-def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return central differences within each series, one-sided at its ends.
-
-    Missing neighbours are interpolated. The difference at a missing value is missing.
-    """
-    missing = np.isnan(values)
-    if missing.any():
-        values = interpolate(values, offsets, np.zeros(values.shape[1]))
-    before = np.maximum(np.arange(len(values)) - 1, np.repeat(offsets[:-1], np.diff(offsets)))
-    after = np.minimum(np.arange(len(values)) + 1, np.repeat(offsets[1:], np.diff(offsets)) - 1)
-    span = np.maximum(after - before, 1)
-    change: FloatArray = (values[after] - values[before]) / span[:, np.newaxis]
-    change[missing] = np.nan
-    return change
 
 
 def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:

@@ -1,11 +1,13 @@
 """Snippets: short landmarks, compared with a series at every step.
 
-A snippet is a window of a training series: a few steps, `dilation` apart, in some channels. Around
-every step of a series, as many steps are compared with it by their squared distance; beyond its
-ends a series keeps its first and last value, and gaps are interpolated. Some snippets are compared
-by their values, some by their shape, some by how strongly the steps follow them. A snippet occurs
-at a step if the distance is below a threshold, of which it has several. Its features are how often
-it occurs: the share of the steps, and the count relative to the longest training series.
+A snippet is a window of a training series: a few values, `dilation` steps apart, in some channels.
+Half of the snippets are averaged: each value is the mean of as many neighbouring steps as the
+dilation. Around every step of a series, as many values are compared with it by their squared
+distance; beyond its ends a series keeps its first and last value, and gaps are interpolated. Some
+snippets are compared by their values, some by their shape, some by how strongly the steps follow
+them. A snippet occurs at a step if the distance is below a threshold, of which it has several. Its
+features are how often it occurs: the share of the steps, and the count relative to the longest
+training series.
 
 In the terms of alignments: a landmark of one step is aligned with every step of a series, and its
 aligned product is the mean of the series' rows. Here a row says which snippets occur at the step.
@@ -31,10 +33,8 @@ from slts.series import SeriesBatch
 from slts.series.values import fill_gaps
 from slts.solvers.ridge import matmul, on_host
 
-# Steps of a snippet.
+# Values of a snippet, in each channel.
 _LENGTH = 9
-# Share of the snippets that are means of neighbouring steps.
-_AVERAGED = 0.5
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.02, 0.1, 0.35, 0.75)
 # Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
@@ -127,8 +127,8 @@ class Snippets(PlainState):
         """Draw snippets equally from all classes.
 
         Dilations are log-uniform up to the longest series, and so are numbers of channels. A third
-        of the snippets are compared by their shape only, and a third by strength. `series` are
-        positions in the batch, and `shares` are not known yet.
+        of the snippets are compared by their shape only, and a third by strength; half of them are
+        averaged. `series` are positions in the batch, and `shares` are not known yet.
         """
         rng = np.random.default_rng(seed)
         scale = ChannelScale.fit(batch, "standard")
@@ -150,7 +150,7 @@ class Snippets(PlainState):
         room = lengths[series] - span
         starts = np.where(room > 0, rng.integers(0, np.maximum(room, 1)), (room - 1) // 2)
         channels = [np.sort(rng.permutation(batch.n_channels)[:width]) for width in widths]
-        averaged = rng.random(count) < _AVERAGED
+        averaged = rng.random(count) < 0.5
         middles = starts + span // 2
         values = [
             _window(batch.values[batch.offsets[p] : batch.offsets[p + 1], own].T, *window)
@@ -224,7 +224,9 @@ class Snippets(PlainState):
     def describe(
         self, snippet: int, channel_names: Sequence[str] | None = None, series: str | None = None
     ) -> str:
-        """Return where a snippet comes from: "steps 30 to 40 of recording 17, channel x".
+        """Return where a snippet comes from: "steps 30 to 38 of recording 17, channel x".
+
+        One that is averaged has "means of 4 steps, 30 to 65, of recording 17, channel x".
 
         Parameters
         ----------
@@ -240,9 +242,12 @@ class Snippets(PlainState):
         steps = f"steps {start} to {last}"
         if gap > 1:
             steps = f"steps {start}, {start + gap}, ..., {last}"
+        if gap > 1 and self.averaged[snippet]:
+            steps = f"means of {gap} steps, {start - (gap - 1) // 2} to {last + gap // 2},"
         if start < 0:
             # It is longer than its series.
-            steps = "all steps" if gap == 1 else f"every {gap} steps"
+            each = f"means of {gap} steps" if self.averaged[snippet] else f"every {gap} steps"
+            steps = "all steps" if gap == 1 else each
         text = f"{steps} of {series or f'training series {self.series[snippet]}'}"
         if len(self.scale.centre) == 1:
             return text

@@ -127,8 +127,7 @@ _MOST_NAMES = 60
 _LEAST_STANDARD_ERRORS = 3.0
 # Feature maps in words.
 _MAPS = {
-    "values": "the values of the channels",
-    "changes": "the values and their changes from step to step",
+    "landmarks": "whole training series, aligned with the series",
     "snippets": "how often short parts of training series occur",
 }
 

@@ -43,9 +43,11 @@ _ANCHORS, _ANCHOR_PURPOSE = 1500, 2
 _ANCHOR_SHARE, _COPIES, _FEWEST_ANCHORS = 1 / 2, 10, 100
 # Series that choose phases and weights, and whose left-out decisions calibrate.
 _TUNING = 1000
-# Weights of the snippets for each map with whole landmarks: the usual one, that of more phases.
+# Snippets of series with one channel, for each further channel, and at most.
+_SNIPPETS, _PER_CHANNEL, _MOST_SNIPPETS = 1000, 100, 2000
+# Weight of the snippets beside whole landmarks: the usual one, and that beside landmarks with more
+# phases, which must be better by so many standard errors.
 _SHARES = (8.0, 0.25)
-# Standard errors by which the latter must be better.
 _STANDARD_ERRORS = 2.0
 # Features that vary less than this share of their size have no information.
 _LEAST_SPREAD = 1e-9
@@ -85,8 +87,8 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     targets = one_vs_rest(data.codes[tuning], len(data.classes))
     weights = data.loss_weights(options.class_weight, tuning)
     groups = _groups_of(data, tuning)
-    blocks, span, first = _tune(blocks, rows, targets, weights, groups, options)
-    if options.n_snippets:
+    blocks, span, first = _tune(blocks, rows, targets, weights, groups, len(data.classes), options)
+    if isinstance(maps[-1], Snippets):
         # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
         blocks[-1].weigh_by_coefficients(rows, span.basis @ first.slope)
     # The same series have chosen the weights, so they cannot choose the penalty or decide again.
@@ -136,22 +138,20 @@ def _banks(classes: AnyArray, codes: IntArray, seed: int) -> tuple[IntArray, tup
 def _draw_maps(
     data: TrainingSet, landmarks: SeriesBatch, banks: IntArray, options: LocalOptions
 ) -> list[AlignedProducts | Snippets]:
-    """Fit the maps of whole landmarks, with most phases, and draw the snippets, which come last."""
-
-    def make(representation: str | None) -> AlignedProducts | Snippets:
-        if representation is None:
-            return Snippets.draw(data.series, data.codes, options.n_snippets, options.seed)
-        row_map = RowMap.fit_representation(
-            data.series, representation,
-            max_length=options.max_length, n_components=options.n_components,
-        )  # fmt: skip
-        return AlignedProducts.in_banks(
-            representation, landmarks, row_map, options.settings, banks,
-            rank=options.metric_rank, n_phases=max(options.phases),
-        )  # fmt: skip
-
-    kinds = [*options.representations, *([None] if options.n_snippets else [])]
-    return map_threads(make, kinds, n_jobs=options.n_jobs)
+    """Fit the map of whole landmarks, with most phases, and draw the snippets."""
+    row_map = RowMap.fit_pooled(
+        data.series, max_length=options.max_length, n_components=options.n_components
+    )
+    aligned = AlignedProducts.in_banks(
+        "landmarks", landmarks, row_map, options.settings, banks,
+        rank=options.metric_rank, n_phases=max(options.phases),
+    )  # fmt: skip
+    count = options.n_snippets
+    if count is None:
+        count = min(_SNIPPETS + _PER_CHANNEL * (landmarks.n_channels - 1), _MOST_SNIPPETS)
+    if count == 0:
+        return [aligned]
+    return [aligned, Snippets.draw(data.series, data.codes, count, options.seed)]
 
 
 def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions) -> int:
@@ -166,8 +166,7 @@ def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions)
         needed = 8.4 * _FEWEST_ANCHORS * (n_features + _COPIES * _FEWEST_ANCHORS) / _ANCHOR_SHARE
         raise ValueError(
             f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
-            f"Learning needs {format_bytes(needed)}. Raise it, or use fewer representations, "
-            f"phases or snippets."
+            f"Learning needs {format_bytes(needed)}. Raise it, or use fewer phases or snippets."
         )
     return min(most, _ANCHORS)
 
@@ -298,6 +297,7 @@ def _tune(
     targets: FloatArray,
     weights: FloatArray,
     groups: IntArray | None,
+    n_classes: int,
     options: LocalOptions,
 ) -> tuple[list[FeatureBlock], Span, LeaveOneOut]:
     """Choose the phases and the weight of the snippets by the error on series that are left out.
@@ -308,18 +308,20 @@ def _tune(
 
     Returns the features, and the best fit to these series.
     """
-    n_aligned = len(options.representations)
-    shares = [n_aligned * share for share in _SHARES] if options.n_snippets else [0.0, 0.0]
+    whole, *snippets = blocks
+    aligned = {n: whole.with_phases(n) for n in options.phases}
+    shares = _SHARES if snippets else (0.0, 0.0)
     candidates = [(min(options.phases), shares[0]), (max(options.phases), shares[1])]
-    aligned = {n: [b.with_phases(n) for b in blocks[:n_aligned]] for n in options.phases}
-    snippets = [replace(block, weight=1.0) for block in blocks[n_aligned:]]
     counts = _products(snippets, rows)
+    penalties = options.penalties
+    if groups is None and len(rows) == n_classes:
+        # Every series is left out with its class: larger penalties have smaller errors by that.
+        penalties = penalties[: (len(penalties) + 1) // 2]
 
     def fit(candidate: tuple[int, float]) -> tuple[Span, LeaveOneOut]:
         n, share = candidate
-        span = Span.of(_products(aligned[n], rows) + share * counts, weights)
-        penalties = options.penalties * (n_aligned + share)
-        return span, span.leave_one_out(targets, weights, penalties, groups)
+        span = Span.of(_products([aligned[n]], rows) + share * counts, weights)
+        return span, span.leave_one_out(targets, weights, penalties * (1.0 + share), groups)
 
     usual, other = map_threads(fit, candidates, n_jobs=options.n_jobs)
     losses = [((of.predictions - targets) ** 2).mean(axis=1) for _, of in (usual, other)]
@@ -330,7 +332,7 @@ def _tune(
         deviations = np.bincount(groups, deviations)
     is_better = gain > _STANDARD_ERRORS * float(np.sqrt(deviations @ deviations))
     n, share = candidates[is_better]
-    kept = [*aligned[n], *(replace(block, weight=share) for block in snippets)]
+    kept = [aligned[n], *(replace(block, weight=share) for block in snippets)]
     return kept, *(other if is_better else usual)
 
 

@@ -277,8 +277,7 @@ class LandmarkOptions(FitOptions):
 class LocalOptions(FitOptions):
     """Parameters of `LocalSLTSClassifier`."""
 
-    n_snippets: int
-    representations: tuple[str, ...]
+    n_snippets: int | None
     phases: tuple[int, ...]
     n_components: int
     metric_rank: int

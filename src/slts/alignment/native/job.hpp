@@ -139,7 +139,7 @@ struct Target {
     Result (*run_float)(const Job<float>&);
     Result (*run_double)(const Job<double>&);
     void (*run_windows)(const WindowJob&);
-    void (*add_scaled)(const double*, double, std::int64_t, double*);
+    void (*add_shifted)(const Shifts&, const double*, std::int64_t, double*);
 
     Result run(const Job<float>& job) const { return run_float(job); }
     Result run(const Job<double>& job) const { return run_double(job); }

@@ -10,12 +10,12 @@
 #endif
 
 // The entry points that target.hpp defines.
-#define SLTS_DECLARE(TARGET)                                       \
-    namespace slts::TARGET {                                       \
-    Result run(const Job<float>&);                                 \
-    Result run(const Job<double>&);                                \
-    void run(const WindowJob&);                                    \
-    void add_scaled(const double*, double, std::int64_t, double*); \
+#define SLTS_DECLARE(TARGET)                                               \
+    namespace slts::TARGET {                                               \
+    Result run(const Job<float>&);                                         \
+    Result run(const Job<double>&);                                        \
+    void run(const WindowJob&);                                            \
+    void add_shifted(const Shifts&, const double*, std::int64_t, double*); \
     }
 SLTS_DECLARE(baseline)
 #if defined(SLTS_X86)
@@ -62,13 +62,13 @@ bool has_avx512() {
 
 const Target kTargets[] = {
 #if defined(SLTS_X86)
-    {"avx512", has_avx512, 64, avx512::run, avx512::run, avx512::run, avx512::add_scaled},
-    {"avx2", has_avx2, 32, avx2::run, avx2::run, avx2::run, avx2::add_scaled},
+    {"avx512", has_avx512, 64, avx512::run, avx512::run, avx512::run, avx512::add_shifted},
+    {"avx2", has_avx2, 32, avx2::run, avx2::run, avx2::run, avx2::add_shifted},
 #endif
 #if defined(__aarch64__) || defined(_M_ARM64)
-    {"neon", always, 16, baseline::run, baseline::run, baseline::run, baseline::add_scaled},
+    {"neon", always, 16, baseline::run, baseline::run, baseline::run, baseline::add_shifted},
 #else
-    {"baseline", always, 16, baseline::run, baseline::run, baseline::run, baseline::add_scaled},
+    {"baseline", always, 16, baseline::run, baseline::run, baseline::run, baseline::add_shifted},
 #endif
 };
 

@@ -35,6 +35,12 @@ struct Windows {
     const double* levels = nullptr;  // windows x n_thresholds: (|y|^2 - threshold) / 2
 };
 
+// Factors of copies of an array that are `apart` from each other; the middle one is in its place.
+struct Shifts {
+    const double* factors;
+    std::int64_t count, apart;
+};
+
 // Some steps of one series against the windows [begin, end), which are of one kind: they are
 // compared with steps that are `dilation` apart, or with means of as many neighbouring steps if
 // `averaged`; by their second differences, scaled to unit mean square in each channel, if

@@ -103,7 +103,11 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
     const Windows all = windows.view();
     const std::int64_t problems = job.problems, n_levels = all.n_thresholds + 1;
     const std::int64_t half = all.length / 2;
-    std::vector<double> added(static_cast<std::size_t>(job.steps * problems)), means;
+    // What is added at each step, with zeros beyond the ends as far as two windows reach.
+    const std::int64_t far = 2 * windows.reach(job.steps) * problems;
+    std::vector<double> padded(static_cast<std::size_t>(job.steps * problems + 2 * far)), means;
+    std::vector<double> shares(static_cast<std::size_t>(all.length));
+    double* added = padded.data() + far;
     std::vector<std::int64_t> met(static_cast<std::size_t>(n_levels));
     for (std::size_t w = 0; w < ids.size(); ++w) {
         const std::int64_t place = windows.place(ids[w]);
@@ -115,7 +119,7 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
             std::int64_t level = 0;
             for (std::int64_t t = 0; t < all.n_thresholds; ++t) level += distances[i] <= limits[t];
             ++met[level];
-            std::copy_n(weights + level * problems, problems, added.data() + i * problems);
+            std::copy_n(weights + level * problems, problems, added + i * problems);
         }
         // From counts of levels: series in which they are the same have equal sums.
         double* total = job.totals + ids[w] * problems;
@@ -134,16 +138,14 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
         const double* end = all.values + all.first[place + 1] * all.length;
         const double squares = std::inner_product(value, end, value, 0.0) +
                                kSmallSquare * static_cast<double>(end - value);
+        const Shifts shifts{shares.data(), all.length, apart * problems};
         for (std::int64_t c = all.first[place]; value < end; ++c) {
-            double* out = terms + all.channels[c] * stride * problems;
-            for (std::int64_t k = -half; k <= half; ++k, ++value) {
-                const double share = (*value * *value + kSmallSquare) / squares;
-                const std::int64_t to = pad + k * apart, from = std::max(-to, std::int64_t{0});
-                const std::int64_t n = std::min(job.steps, stride - to) - from;
-                if (n > 0)
-                    target.add_scaled(added.data() + from * problems, share, n * problems,
-                                      out + (to + from) * problems);
+            for (double& share : shares) {
+                share = (*value * *value + kSmallSquare) / squares;
+                ++value;
             }
+            target.add_shifted(shifts, added - pad * problems, stride * problems,
+                               terms + all.channels[c] * stride * problems);
         }
         if (w + 1 < ids.size() &&
             windows.kind_of(windows.place(ids[w + 1])).comparison.dilation == dilation)

@@ -225,6 +225,29 @@ void compare_steps(const WindowJob& job, std::int64_t i) {
     }
 }
 
+// out[k] += the sum over s of factors[s] * x[k - (s - middle) * apart], for n numbers.
+template <int W>
+void add_shifted(const Shifts& shifts, const double* x, std::int64_t n, double* out) {
+    using L = Lanes<double, W>;
+    constexpr int kVectors = 4;
+    const double* first = x + shifts.count / 2 * shifts.apart;
+    std::int64_t k = 0;
+    for (; k + kVectors * W <= n; k += kVectors * W) {
+        typename L::Value sums[kVectors];
+        for (int v = 0; v < kVectors; ++v) sums[v] = L::load_unaligned(out + k + v * W);
+        for (std::int64_t s = 0; s < shifts.count; ++s) {
+            const auto factor = L::broadcast_from(shifts.factors + s);
+            for (int v = 0; v < kVectors; ++v)
+                sums[v] = L::add_product(sums[v], factor,
+                                         L::load_unaligned(first + k + v * W - s * shifts.apart));
+        }
+        for (int v = 0; v < kVectors; ++v) L::store_unaligned(out + k + v * W, sums[v]);
+    }
+    for (; k < n; ++k)
+        for (std::int64_t s = 0; s < shifts.count; ++s)
+            out[k] += shifts.factors[s] * first[k - s * shifts.apart];
+}
+
 template <int W>
 void run_windows(WindowJob job) {
     static_assert(W <= kMostLanes);
