@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/*/native/*)
 # Options of `make reproduce` and `make accuracy`; interrupted runs continue.
-# JOBS=2 ONLY=auslan,table2 SPLITS=3 MARKDOWN=docs/accuracy.md
+# JOBS=2 ONLY=auslan,table2 SPLITS=3 MARKDOWN=docs/accuracy.md; SLTS_POOL includes the pool.
 STUDY_OPTIONS := $(if $(filter-out 0,$(FAST)),--fast) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) \
   $(if $(SPLITS),--splits $(SPLITS)) $(if $(MARKDOWN),--markdown $(MARKDOWN))
 CXX_SOURCES := $(wildcard src/slts/*/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp

@@ -8,6 +8,7 @@ protocol.py        what is varied, and the units of work that follow from it
 methods.py         the compared methods, and the adapters that build their models
 cues.py            synthetic families whose classes differ in one property only
 originals.py       the paper's data sets, from the archives of UCI
+pool.py            public data sets with a fixed split, from one archive
 problems.py        data sets, and which series a method trains, tunes and tests on
 work.py            from a unit to its result
 runner.py          units in processes; the file of results
@@ -18,6 +19,7 @@ paper_tables.py    from results to the tables of the paper
 paper_document.py  the document about the paper's study
 peer_tables.py     from results to the tables of the comparison
 peer_document.py   the document about the comparison
+pool_document.py   its section on the pool of public data sets
 sentences.py       the sentences of both documents
 figures.py         the figures of both studies
 markdown.py        documents as Markdown

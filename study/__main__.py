@@ -103,7 +103,7 @@ STUDIES = {
         peer_tables.collect,
         figures.draw_accuracy,
         peer_document.build,
-        ("fit_seconds", "predict_seconds", "numbers", "ece", "log_loss", "brier"),
+        ("fit_seconds", "predict_seconds", "numbers", "ece", "overconfidence", "log_loss", "brier"),
         pictures="png",
     ),
 }

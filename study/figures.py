@@ -20,7 +20,7 @@ from study.statistics import SIGNIFICANT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RANKS = "accuracy-ranks"
+RANKS, POOL_RANKS = "accuracy-ranks", "accuracy-pool-ranks"
 _INK, _COLOURS = "#1c1c1c", {"bbs": "#b5651d", "slts": "#1f5fa8"}
 # The order of the panels in the paper.
 _PANELS = ("auslan", "arabic_digits", "japanese_vowels")
@@ -40,7 +40,8 @@ def draw_reproduction(tables: Table) -> dict[str, Figure]:
 
 def draw_accuracy(tables: Table) -> dict[str, Figure]:
     """Draw the mean ranks, if there are any."""
-    return {RANKS: _draw_ranks(tables["ranks"])} if tables["ranks"] else {}
+    ranks = {RANKS: tables["ranks"], POOL_RANKS: tables["pool"]["all"]["ranks"]}
+    return {name: _draw_ranks(table) for name, table in ranks.items() if table}
 
 
 def render(figure: Figure) -> dict[str, bytes]:

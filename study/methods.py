@@ -56,7 +56,11 @@ def _unchanged(train: slts.SeriesBatch, test: slts.SeriesBatch) -> tuple[Any, An
 
 
 def _zero_padded(train: slts.SeriesBatch, test: slts.SeriesBatch) -> tuple[Any, Any]:
-    """Return arrays (series, channels, steps), padded with zeros to the longest of all series."""
+    """Return arrays (series, channels, steps), padded with zeros to the longest of all series.
+
+    Missing values are interpolated linearly within each series.
+    """
+    train, test = (slts.as_series(batch, missing="interpolate") for batch in (train, test))
     steps = int(max(train.lengths.max(), test.lengths.max()))
     return _pad(train, steps), _pad(test, steps)
 
@@ -276,6 +280,8 @@ METHODS = (
 BY_NAME = {method.name: method for method in METHODS}
 # The methods that are compared on synthetic families.
 CUE_METHODS = (CENTRE, "slts", "1nn-dtw", "minirocket")
+# The methods that are compared on the pool of public data sets.
+POOL_METHODS = (CENTRE, "minirocket", "multirocket-hydra", "quant", "rdst")
 # The configurations that the default is chosen from.
 CANDIDATES = tuple(method.name for method in METHODS if method.adapter == "local")
 

@@ -21,6 +21,7 @@ from study.markdown import (
 )
 from study.methods import BY_NAME, CENTRE, GROUPS
 from study.paper import ROBOT_TASKS
+from study.pool_document import section
 from study.protocol import DATASET_TITLES
 from study.statistics import PROBABILITY_SCORES, SIGNIFICANT
 
@@ -45,6 +46,7 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
     elements += _accuracy(tables, run, figures)
     elements += _tests(tables)
     elements += _univariate(tables["univariate"], run)
+    elements += section(tables, run, figures)
     elements += _cues(tables["cues"], run)
     elements += _probabilities(tables)
     elements += _costs(tables)
@@ -214,7 +216,7 @@ def _costs(tables: Table) -> list[Element]:
             title = BY_NAME[method].title
             seconds.append((title, *map(_seconds, means)))
             numbers.append((title, *(f"{m['numbers']:,.0f}" if m else "-" for m in means)))
-    if not seconds:
+    if not (seconds and columns):
         return []
     caption = "Processor seconds of fit + prediction of the test set, with one thread."
     return [

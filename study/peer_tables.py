@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from study.cues import CUES
 from study.markdown import Table
 from study.methods import BY_NAME, CANDIDATES, CENTRE, CUE_METHODS
-from study.protocol import PRESPLIT, SYNTHETIC, Protocol, Selection, cue_dataset
+from study.pool import GROUPS, POOL_SETS
+from study.protocol import POOL, PRESPLIT, SYNTHETIC, Protocol, Selection, cue_dataset
 from study.statistics import (
     PROBABILITY_SCORES,
     TIE,
@@ -53,15 +54,22 @@ def collect(
         [name for name in datasets if name in names]
         for names in (protocol.datasets, protocol.univariate)
     )
+    pool = [
+        name
+        for name in (protocol.pool if POOL in selection.datasets else ())
+        if any(scores.of(method, name) for method in wanted)
+    ]
+    costs = {name: _costs(scores, name, [*datasets, *pool]) for name in wanted}
     return {
         **_compare(scores, wanted, several),
         "univariate": _compare(scores, wanted, single),
         "cues": _cues(scores, wanted, protocol) if SYNTHETIC in selection.datasets else {},
+        "pool": _pool(scores, wanted, pool),
         "choices": _leave_one_out(ordered, scores, selection.datasets),
         "probabilities": {
             name: found for name in wanted if (found := _probabilities(scores, name, datasets))
         },
-        "costs": {name: found for name in wanted if (found := _costs(scores, name, datasets))},
+        "costs": {name: found for name, found in costs.items() if found},
     }
 
 
@@ -109,15 +117,35 @@ def _cues(scores: Scores, wanted: Sequence[str], protocol: Protocol) -> Table:
     return {"methods": methods, "sizes": list(protocol.cue_sizes), "rows": rows} if rows else {}
 
 
-def _probabilities(scores: Scores, method: str, datasets: Sequence[str]) -> Table:
+def _pool(scores: Scores, wanted: Sequence[str], datasets: Sequence[str]) -> Table:
+    """Compare the methods on the data sets of the pool, by group."""
+    tables = {}
+    for group, names in GROUPS.items():
+        members = [name for name in datasets if name in names]
+        found = _probabilities(scores, CENTRE, members, ("ece", "overconfidence"))
+        tables[group] = {
+            **_compare(scores, wanted, members),
+            "probabilities": {
+                name: float(np.mean([one[name] for one in found.values()]))
+                for name in next(iter(found.values()), ())
+            },
+        }
+    return tables
+
+
+def _probabilities(
+    scores: Scores,
+    method: str,
+    datasets: Sequence[str],
+    names: Iterable[str] = PROBABILITY_SCORES,
+) -> Table:
     """Mean scores of the probabilities by data set; methods without probabilities have none."""
     found = {}
     for dataset in datasets:
         known = [score for score in scores.of(method, dataset) if "ece" in score]
         if known:
             found[dataset] = {
-                name: sum(score[name] for score in known) / len(known)
-                for name in PROBABILITY_SCORES
+                name: sum(score[name] for score in known) / len(known) for name in names
             }
     return found
 
@@ -165,16 +193,18 @@ def _ranks(scores: Scores, methods: Sequence[str], datasets: Sequence[str]) -> T
 def pairs(scores: Scores, first: str, second: str, dataset: str) -> tuple[list[float], list[float]]:
     """Return the accuracies of two methods on the splits that both were run on.
 
-    On a published split, the single run of a method without seed stands for all splits.
+    On a published split, the single run of a method without seed stands for all splits. On the
+    pool, this is the run of any method but the centre.
     """
     a, b = scores.accuracies(first, dataset), scores.accuracies(second, dataset)
     if a and b and dataset in PRESPLIT:
-        a, b = _repeated(first, a, b), _repeated(second, b, a)
+        a, b = _repeated(first, dataset, a, b), _repeated(second, dataset, b, a)
     return on_shared_splits(a, b)
 
 
-def _repeated(method: str, own: BySplit, other: BySplit) -> BySplit:
-    return own if BY_NAME[method].seeded else dict.fromkeys([*own, *other], own[0])
+def _repeated(method: str, dataset: str, own: BySplit, other: BySplit) -> BySplit:
+    once = not BY_NAME[method].seeded or (dataset in POOL_SETS and method != CENTRE)
+    return dict.fromkeys([*own, *other], own[0]) if once else own
 
 
 def _test(scores: Scores, centre: str, other: str, datasets: Sequence[str]) -> Table:
@@ -185,7 +215,9 @@ def _test(scores: Scores, centre: str, other: str, datasets: Sequence[str]) -> T
         cells[name] = None
         if first:
             difference = sum(first) / len(first) - sum(second) / len(second)
-            p = paired_test(first, second).p if len(first) > 1 else None
+            # On the pool, one method has one run, so splits show nothing about the other.
+            tested = len(first) > 1 and name not in POOL_SETS
+            p = paired_test(first, second).p if tested else None
             cells[name] = {"difference": difference, "p": p, "n": len(first)}
     differences = [cell["difference"] for cell in cells.values() if cell]
     won = sum(value > TIE for value in differences)

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
 import slts
-from study import originals
+from study import originals, pool
 from study.cues import make_cue
-from study.protocol import SYNTHETIC, UNIVARIATE, Protocol, seed_of
+from study.protocol import POOL, SYNTHETIC, UNIVARIATE, Protocol, seed_of
 
 Indices = npt.NDArray[np.int64]
 Score = dict[str, Any]
@@ -39,7 +39,9 @@ Loader = Callable[[str], LabelledSeries]
 
 
 def load_published(name: str) -> LabelledSeries:
-    """Load a data set of the paper, or one that aeon has."""
+    """Load a data set of the paper, of the pool, or one that aeon has."""
+    if name in pool.POOL_SETS:
+        return LabelledSeries(*pool.load(name))
     if name in UNIVARIATE:
         return _load_univariate(UNIVARIATE[name])
     batch, labels = originals.load(name)
@@ -84,7 +86,8 @@ def missing_datasets(names: Sequence[str], loader: Loader) -> dict[str, str]:
         if name == SYNTHETIC:
             continue
         try:
-            load_once(loader, name)
+            # The data sets of the pool are in one archive.
+            load_once(loader, pool.POOL_SETS[0] if name == POOL else name)
         except FileNotFoundError as error:
             missing[name] = str(error)
     return missing

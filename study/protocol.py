@@ -10,8 +10,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from study.cues import CUES
-from study.methods import ADAPTERS, BY_NAME, CANDIDATES, CHOICES, CUE_METHODS, GROUPS, METHODS
+from study.methods import (
+    ADAPTERS,
+    BY_NAME,
+    CANDIDATES,
+    CENTRE,
+    CHOICES,
+    CUE_METHODS,
+    GROUPS,
+    METHODS,
+    POOL_METHODS,
+)
 from study.paper import SHARES, TABLE_1, TITLES
+from study.pool import POOL_SETS
 from study.runner import Unit
 
 # Tables and figures of the paper's study.
@@ -27,9 +38,11 @@ UNIVARIATE = {
     "gun_point": "GunPoint",
     "italy_power_demand": "ItalyPowerDemand",
 }
-DATASET_TITLES = TITLES | UNIVARIATE
+# Stands for all data sets of `study.pool` among the data sets of a selection.
+POOL = "pool"
+DATASET_TITLES = {**TITLES, **UNIVARIATE, **{name: name for name in POOL_SETS}, POOL: "Pool"}
 # Data sets with a published split into training and test set.
-PRESPLIT = ("japanese_vowels", "arabic_digits", *UNIVARIATE)
+PRESPLIT = ("japanese_vowels", "arabic_digits", *UNIVARIATE, *POOL_SETS)
 # Stands for all synthetic families among the data sets of a selection.
 SYNTHETIC = "cues"
 
@@ -79,6 +92,8 @@ class Protocol:
         Names of the data sets with one channel, for the comparison.
     cue_sizes, cue_test, cue_seeds
         Synthetic families: numbers of training series, number of test series, and number of seeds.
+    pool, pool_seeds
+        Names of the data sets of the pool, and number of seeds of the centre. Others run once.
     test_share
         Share of the series in the test set, where the split is random.
     most_train
@@ -122,6 +137,8 @@ class Protocol:
     cue_sizes: tuple[int, ...] = (40, 400)
     cue_test: int = 200
     cue_seeds: int = 5
+    pool: tuple[str, ...] = POOL_SETS
+    pool_seeds: int = 3
     test_share: float = 0.3
     most_train: int | None = None
     tuning_share: float = 0.3
@@ -198,6 +215,8 @@ FAST = dataclasses.replace(
     cue_sizes=(20, 40),
     cue_test=50,
     cue_seeds=1,
+    pool=("OliveOil", "SyntheticControl", "UMD", "Animals", "RacketSports"),
+    pool_seeds=1,
     choice_folds=3,
     choice_repeats=1,
     choice_series=100,
@@ -233,7 +252,7 @@ ACCURACY_WORDS = {
 
 def compared_datasets(protocol: Protocol) -> tuple[str, ...]:
     """Return the data sets of the comparison."""
-    return (*protocol.datasets, *protocol.univariate, SYNTHETIC)
+    return (*protocol.datasets, *protocol.univariate, SYNTHETIC, POOL)
 
 
 def parse_only(
@@ -314,18 +333,21 @@ def plan_accuracy(
 ) -> list[Unit]:
     """List the units of the comparison, without the data sets and methods that are absent.
 
-    The compared methods come first, then synthetic families, ablations, choices and options, so
-    that an interrupted run already answers the main question. Choices and options are not run on
-    data sets with one channel.
+    The compared methods come first, then synthetic families, the pool, ablations, choices and
+    options, so that an interrupted run already answers the main question. Choices and options are
+    not run on data sets with one channel.
     """
     units = []
-    ranks = {"main": 0, SYNTHETIC: 1, "ablation": 2, CHOICES: 3, "option": 4}
+    ranks = {"main": 0, SYNTHETIC: 1, POOL: 2, "ablation": 3, CHOICES: 4, "option": 5}
     for dataset in selection.datasets:
         for name in selection.parts:
             if dataset in absent or name in absent:
                 continue
             if dataset == SYNTHETIC:
                 units += _cue_units(protocol, name, ranks[SYNTHETIC])
+                continue
+            if dataset == POOL:
+                units += _pool_units(protocol, name, ranks[POOL])
                 continue
             if dataset in UNIVARIATE and (name == CHOICES or BY_NAME[name].group == "option"):
                 continue
@@ -354,5 +376,16 @@ def _cue_units(protocol: Protocol, method: str, rank: int) -> list[Unit]:
         protocol.unit("cue", cue_dataset(name, size), (seed,), (method,), rank)
         for name in CUES
         for size in protocol.cue_sizes
+        for seed in seeds
+    ]
+
+
+def _pool_units(protocol: Protocol, method: str, rank: int) -> list[Unit]:
+    if method not in POOL_METHODS:
+        return []
+    seeds = range(min(protocol.pool_seeds, protocol.n_splits) if method == CENTRE else 1)
+    return [
+        protocol.unit("model", name, (seed,), (method,), rank)
+        for name in protocol.pool
         for seed in seeds
     ]

@@ -262,6 +262,12 @@ CUES = (
     "two classes differ in one property only. Series have 80 to 120 steps. There are {seeds} seeds "
     "with {n_test} test series each, the same for all methods and sizes."
 )
+POOL = (
+    "Public data sets with a fixed split, read from the archive in the folder `SLTS_POOL`. "
+    "They were also used to design LocalSLTS, so they favour it. Its accuracy is the "
+    "mean over {seeds} seeds. The other methods run once; they get series whose gaps are "
+    "interpolated linearly, padded with zeros to the longest one."
+)
 PROBABILITIES = (
     "Quality of the probabilities, for the methods that have them: means over the splits. ECE is "
     "the mean difference between the largest probability and the share of correct predictions, in "
@@ -367,6 +373,16 @@ def _against_paper(tables: Table) -> list[str]:
     ]
 
 
+def pool_probabilities(groups: Mapping[str, Table]) -> list[str]:
+    """Return how well the probabilities of the centre fit its accuracy, by group of data sets."""
+    return [
+        f"{BY_NAME[CENTRE].title}, {name}: mean probability minus accuracy "
+        f"{found['overconfidence']:+.3f}, ECE {found['ece']:.3f}."
+        for name, table in groups.items()
+        if (found := table["probabilities"])
+    ]
+
+
 def _p_equals(p: float) -> str:
     return f"p {p_value(p)}" if p < 0.001 else f"p = {p_value(p)}"
 
@@ -377,19 +393,23 @@ def losses(tables: Table) -> list[str]:
     for row in tables["tests"]:
         worse = [
             f"{DATASET_TITLES[name]} by {_loss(cell)}"
-            for name, cell in row["cells"].items()
-            if cell and cell["difference"] < -TIE
+            for name, cell in _largest_losses_first(row["cells"])
         ]
         if worse and BY_NAME[row["method"]].group == "main":
             texts.append(f"Against {BY_NAME[row['method']].title}: {', '.join(worse)}.")
     return texts
 
 
+def _largest_losses_first(cells: Mapping[str, Table | None]) -> list[tuple[str, Table]]:
+    lost = [(n, cell) for n, cell in cells.items() if cell and cell["difference"] < -TIE]
+    return sorted(lost, key=lambda pair: pair[1]["difference"])
+
+
 def _loss(cell: Table) -> str:
     lost = -cell["difference"]
     text = f"{lost:.{1 if lost >= 0.1 else 2}f}"
     if cell["p"] is None:
-        return f"{text} (one split)"
+        return f"{text} (one split)" if cell["n"] == 1 else text
     mark = ", significant" if cell["p"] < SIGNIFICANT else ""
     return f"{text} ({_p_equals(cell['p'])}{mark})"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,6 @@ CONFIDENCE = 0.95
 SIGNIFICANT = 0.05
 # Accuracies (in percent) closer than this are equal.
 TIE = 1e-9
-_MOST_EXACT = 16
 # What `probability_scores` returns, and titles.
 PROBABILITY_SCORES = {
     "ece": "Calibration error (ECE)",
@@ -96,18 +94,19 @@ def mean_ranks(columns: Mapping[str, Sequence[float]]) -> dict[str, float]:
 def signed_rank_test(differences: Sequence[float]) -> float:
     """Return the two-sided p of Wilcoxon's signed-rank test, exact even with ties.
 
-    Zeros are dropped.
+    Zeros are dropped. Each rank is in the positive sum with probability one half, so the
+    distribution of this sum is a product of polynomials.
     """
     values = np.asarray(differences, dtype=np.float64)
     values = values[np.abs(values) > TIE]
-    if len(values) > _MOST_EXACT:
-        raise ValueError(
-            f"The test is exact, for at most {_MOST_EXACT} differences. Got {len(values)} instead."
-        )
-    ranks = rankdata(np.round(np.abs(values), 9))
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(values))))
-    # Ranks are halves of integers, so the sums are exact.
-    return float(np.mean(np.abs(signs @ ranks) >= abs(np.sign(values) @ ranks)))
+    # Ranks are halves of integers.
+    doubled = (2 * rankdata(np.round(np.abs(values), 9))).astype(np.int64)
+    chances = np.ones(1)
+    for rank in doubled.tolist():
+        chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
+    total, positive = int(doubled.sum()), int(doubled[values > 0].sum())
+    extreme = np.abs(2 * np.arange(total + 1) - total) >= abs(2 * positive - total)
+    return float(chances[extreme].sum())
 
 
 def critical_difference(n_methods: int, n_datasets: int) -> float:
@@ -120,6 +119,8 @@ def probability_scores(
     chances: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_], n_bins: int = 10
 ) -> dict[str, float]:
     """Return the calibration error, the log loss and the Brier score of probabilities.
+
+    The overconfidence is the mean of the largest probability minus the accuracy.
 
     Parameters
     ----------
@@ -138,6 +139,7 @@ def probability_scores(
     losses = -np.log(np.maximum((chances * truth).sum(axis=1), 1e-12))
     return {
         "ece": float(np.abs(gaps).sum() / len(chances)),
+        "overconfidence": float(np.mean(largest - right)),
         "log_loss": float(losses.mean()),
         "brier": float(np.mean(np.sum((chances - truth) ** 2, axis=1))),
     }

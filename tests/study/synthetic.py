@@ -8,7 +8,7 @@ import slts
 from study.problems import LabelledSeries
 from study.protocol import FULL, PRESPLIT, seed_of
 
-HERE = ("japanese_vowels", "auslan", "arabic_digits", "robot_lp1", "gun_point")
+HERE = ("japanese_vowels", "auslan", "arabic_digits", "robot_lp1", "gun_point", "Car", "AReM")
 TINY = dataclasses.replace(
     FULL,
     name="tiny",
@@ -27,6 +27,8 @@ TINY = dataclasses.replace(
     cue_sizes=(10, 20),
     cue_test=10,
     cue_seeds=1,
+    pool=("Car", "AReM"),
+    pool_seeds=2,
 )
 
 

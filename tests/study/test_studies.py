@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 # What of each study is run.
 ONLY = {
     "reproduce": "japanese_vowels,auslan,robot_lp1,robot_lp2",
-    "accuracy": "japanese_vowels,robot_lp1,gun_point,cues,local,slts,no-snippets,"
+    "accuracy": "japanese_vowels,robot_lp1,gun_point,cues,pool,local,slts,no-snippets,"
     "slts-homogeneous,choices",
 }
 GRIDS = {
@@ -28,6 +28,7 @@ GRIDS = {
     "accuracy": {
         *("accuracy", "tests", "wins", "seconds", "numbers", "ablations", "options"),
         *("accuracy-univariate", "tests-univariate", "ablations-univariate", "cues"),
+        *("pool", "accuracy-pool"),
     },
 }
 FIGURES = {"reproduce": {"figure1", "figure2", "figure3"}, "accuracy": {"accuracy-ranks"}}
