@@ -160,6 +160,10 @@ def test_constant_series_are_never_copies():
     model = slts.BBSClassifier(9, **FAST).fit([*X, *constant], [*y, 0, 1])
     new, labels = make_series(30, 1)
     assert certify(model, [*new, *constant], [*labels, 0, 1]).n == 32
+    one_step = [x[:, :1] for x in X]
+    model = slts.BBSClassifier(9, **FAST).fit(one_step, y)
+    with pytest.raises(DataError, match="40 of 40 series are copies"):
+        certify(model, one_step, y)
 
 
 def test_equal_held_out_series_are_as_many_draws(model, held_out):

@@ -169,7 +169,11 @@ def test_one_series_per_row():
 
 def test_repeated_identifiers_are_series_of_several_rows():
     table = wide(id=list("aabbcc"))
-    assert roles(table).form == "long"
+    with pytest.raises(DataError, match=r"'id' \(id\) is repeated.*use channels='s0..s9' \(--chan"):
+        roles(table)
+    assert (
+        roles(table, channels="s0..s9").form == roles(wide(n=6, id=list("aabbcc"))).form == "long"
+    )
     frame = pa.table({"id": ["a", "b", "a"], "x": [[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]]})
     with pytest.raises(DataError, match="series 'a' is repeated"):
         scan_series(frame).read()

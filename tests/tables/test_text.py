@@ -62,7 +62,7 @@ BAD = [
     ("1,2,3\n4,5,6\n", "begins with numbers, '1,2,3': its first line must name the columns"),
     (
         'id,x\na,"1,5"\na,"2,5"\n',
-        r"line 2: 'x' holds '1,5', expected a number with a decimal point",
+        r"line 2: 'x' holds numbers with separators, such as '1,5', expected a number with a",
     ),
     ("id,x\0\na,1\n", "is not text in UTF-8"),
     ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 'b': the series has no values"),

@@ -11,8 +11,9 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import slts
 from slts import DataError
-from slts.tables import read_series, scan_series
+from slts.tables import ExpectedColumns, read_series, scan_series
 
 X = [[0.5, 0.1, 0.3], [0.2, 0.4, 0.1], [0.9, 0.2, 0.4], [0.1, 0.8, 0.2]]
 TIMES = [[0.0, 1.0, 2.0], [5.0, 6.0, 7.0], [0.0, 1.0, 2.0], [5.0, 6.0, 7.0]]
@@ -104,15 +105,124 @@ def test_nullable_integers_stay_integers():
     assert scan_series(missing.iloc[:2]).read().labels.dtype == np.int64
 
 
-def test_labels_that_differ_in_form_only_are_equal():
-    accent = [unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD")]
-    spaces = ["left hand", "left\u00a0hand "]
-    numbers = ["1", "1.0"]
-    for pair in (accent, spaces, numbers):
-        table = rows(label=[pair[0], pair[0], pair[1], pair[1]])
-        assert len(set(scan_series(table).read().labels.tolist())) == 1
-    kept = rows(label=["007", "007", "7.5", "7.5"])
-    assert scan_series(kept).read().labels.tolist() == ["007", "7.5"]
+FORMS = [
+    [unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD")],
+    ["left hand", "left\u00a0hand "],
+    ["1", "1.0"],
+]
+
+
+@pytest.mark.parametrize("pair", FORMS)
+def test_text_that_differs_in_form_only_is_equal(pair, tmp_path):
+    one, other = pair
+    assert len(set(scan_series(rows(label=[one, one, other, other])).read().labels.tolist())) == 1
+    assert scan_series(rows(label=[one, other] * 2)).read().labels.tolist() == [one, one]
+    ids = rows(id=[one, other, "b", "b"])
+    assert scan_series(ids).read().ids.tolist() == [one, "b"]
+    joined = ids.append_column("day", pa.array([one, other, "b", "b"]))
+    assert len(scan_series(joined, id=["id", "day"]).read()) == 2
+    pq.write_table(ids, tmp_path / "data.parquet", row_group_size=1)
+    assert [len(part) for part in scan_series(tmp_path / "data.parquet").batches()] == [2]
+
+
+def test_text_that_differs_is_kept():
+    kept = rows(label=["007", "007", "7.5", "7.5"], id=["07", "07", "7", "7"])
+    dataset = scan_series(kept).read()
+    assert dataset.labels.tolist() == ["007", "7.5"]
+    assert dataset.ids.tolist() == ["07", "7"]
+
+
+def test_channels_of_a_model_may_have_another_form():
+    nfc, nfd = FORMS[0]
+    table = rows().rename_columns(["id", "t", nfd])
+    for requested in ({"channels": nfc}, {"expect": [nfc]}):
+        assert scan_series(table, **requested).read().series.channel_names == (nfc,)
+    with pytest.raises(DataError, match=r"no column 'X'.*channels='x' \(--channels x\)"):
+        scan_series(rows(), expect=["X"])
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 3"])
+def test_a_column_without_a_name_is_a_question(name):
+    table = rows(**{name: [3.5, 1.5, 2.5, 0.5]})
+    with pytest.raises(
+        DataError, match=rf"column '{name}' .*no role.*leave it out, use channels='x'"
+    ):
+        scan_series(table)
+    assert scan_series(table, channels=["x", name]).read().series.n_channels == 2
+    with pytest.raises(DataError, match=rf"column '{name}' .*time='{name}'"):
+        scan_series(rows(**{name: [5, 3, 5, 3]}).drop_columns("t"))
+    for numbers in ([0, 1, 2, 3], [0, 1, 0, 1], [None] * 4):
+        columns = scan_series(rows(**{name: numbers})).columns
+        assert (columns.channels, columns.ignored) == (("x",), (name,))
+        assert f"not used: {name or '(no name)'}" in str(columns)
+
+
+def test_numbered_columns_with_a_repeated_identifier_are_a_question():
+    steps = {f"x{k}": [0.1 * k, 0.3, 0.2, 0.9 * k] for k in range(7)}
+    table = pa.table({"id": ["a", "a", "b", "c"], "day": ["u", "v", "u", "u"]} | steps)
+    with pytest.raises(
+        DataError, match=r"'id' \(id\) is repeated.*table\.drop\(columns=\['id'\]\)"
+    ):
+        scan_series(table)
+    assert scan_series(table, channels="x0..x6").read().series.lengths.tolist() == [2, 1, 1]
+    assert scan_series(table, id=["id", "day"]).read().series.lengths.tolist() == [7] * 4
+    assert len(scan_series(table.drop_columns(["id", "day"])).read()) == 4
+
+
+@pytest.mark.parametrize("mark", [",", "."])
+def test_marks_that_may_separate_thousands_are_a_question(mark, tmp_path):
+    path = tmp_path / "data.csv"
+    cells = ["-132", "10,783", "3,795", "11,046"]
+    text = "".join(f"{i};{c}\n" for i, c in zip("aabb", cells, strict=True))
+    path.write_text("id;x\n" + text.replace(",", mark))
+    with pytest.raises(DataError, match=r"does '[.,]' separate thousands") as caught:
+        scan_series(path)
+    call = str(caught.value).split("in pandas: ")[1].split(".to_csv")[0]
+    for form, values in {"thousands": [-132, 10783], "decimal": [-132, 10.783]}.items():
+        line = call.replace("thousands", form)
+        frame = eval(line, {"read_csv": pd.read_csv})
+        assert frame["x"].tolist()[:2] == values
+    for clear in ("-132,500", "0,132", "132,5"):
+        path.write_text("id;x\n" + text.replace("-132", clear).replace(",", mark))
+        assert read_series(path).series.values[1, 0] == 10.783
+
+
+@pytest.mark.parametrize("cell", ["3.795,07", "-1 234,5", "3,795"])
+def test_numbers_with_separators_are_named(cell, tmp_path):
+    (tmp_path / "data.csv").write_text(f'id,x\na,1\na,"{cell}"\nb,2\nb,3\n')
+    with pytest.raises(
+        DataError, match=f"line 3: 'x' holds numbers with separators, such as '{cell}'"
+    ):
+        scan_series(tmp_path / "data.csv")
+
+
+def test_lists_without_an_identifier_of_a_usual_name():
+    table = lists().rename_columns(["uid", "label", "x"])
+    with pytest.raises(DataError, match=r"'uid' holds text.*use id='uid' \(--id uid\)"):
+        scan_series(table)
+
+
+def test_a_model_of_files_does_not_read_a_table_as_one_series(tmp_path):
+    model = ExpectedColumns(["x"], "(folder)", ids=("(file)",))
+    rows().to_pandas().to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(DataError, match=r"'id' has several values.*id='id' \(--id id\)"):
+        scan_series(tmp_path / "data.csv", expect=model)
+    assert len(read_series(tmp_path / "data.csv", expect=model, id="id")) == 2
+    twice = rows(t=[0, 1, 1, 0]).to_pandas().drop(columns="id")
+    twice.to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(DataError, match="occurs twice") as caught:
+        read_series(tmp_path / "data.csv", expect=model)
+    assert "--id" not in str(caught.value)
+
+
+def test_nullable_labels_in_memory_keep_their_type():
+    X = [np.full((1, 5), k % 2) + np.arange(5.0) for k in range(8)]
+    y = pd.Series([0, 1] * 4, dtype="Int64")
+    model = slts.OneNNClassifier().fit(X, y)
+    assert model.classes_.dtype == np.int64
+    y[3] = pd.NA
+    with pytest.raises(DataError, match=r"the label of series 3 of X, is missing"):
+        slts.OneNNClassifier().fit(X, y)
 
 
 LINES = 'id,t,note,x\n\na,0,"one\ntwo",1\n\n\na,1,"three, four",{}\nb,0,,2\n'

@@ -102,9 +102,9 @@ def _checked_labels(owner: str, X: Any, y: Any) -> tuple[SeriesBatch, Any, AnyAr
     if isinstance(y, str):
         raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
     batch = as_series(X)
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(_without_extension(y, batch), warn=True)
     assert_all_finite(labels, input_name="y")
-    _check_comparable(labels_as_given(y))
+    _check_comparable(labels_as_given(labels if hasattr(y, "dtype") else y))
     check_classification_targets(labels)
     advice = f" Every series has one label.{shown}"
     check_one_per_series(len(batch), labels, "y", "labels", advice)
@@ -116,6 +116,17 @@ def _checked_labels(owner: str, X: Any, y: Any) -> tuple[SeriesBatch, Any, AnyAr
             f"classes."
         )
     return batch, codes.astype(np.int64), classes
+
+
+def _without_extension(y: Any, batch: SeriesBatch) -> Any:
+    """Return nullable labels of pandas in their NumPy type: scikit-learn makes them float."""
+    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if dtype is None or len(y) != len(batch):
+        return y
+    for k in np.flatnonzero(y.isna())[:1]:
+        name = batch.name_of(k, "X")
+        raise DataError(f"y[{k}], the label of {name}, is missing: fill it in or drop the series.")
+    return y.to_numpy(dtype=dtype)
 
 
 def _checked_weights(sample_weight: Any, codes: Any, classes: AnyArray) -> FloatArray:

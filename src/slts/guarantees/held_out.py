@@ -231,14 +231,14 @@ def copies_sentence(n_copies: int, n: int) -> str:
 
 
 def _is_copy(model: SeriesClassifier, batch: SeriesBatch) -> npt.NDArray[np.bool_]:
-    """Whether each series is equal to a training series; constant series never count."""
+    """Whether each series equals a training series; series of constant channels do not count."""
     training = model.training_digests_
     if training is None or len(training) == 0:
         return np.zeros(len(batch), dtype=np.bool_)
     digests, starts = series_digests(batch), batch.offsets[:-1]
     nearest = np.minimum(np.searchsorted(training, digests), len(training) - 1)
     highest, lowest = (f.reduceat(batch.values, starts) for f in (np.fmax, np.fmin))
-    varies = np.any(highest > lowest, axis=1)
+    varies = np.any(highest > lowest, axis=1) | ((batch.lengths == 1) & (batch.n_channels > 1))
     return np.asarray(varies & (training[nearest] == digests))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,7 +73,9 @@ class Columns:
     @property
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels; the one channel in wide form has none."""
-        return self.channels if self.has_header and self.form != "wide" else None
+        if not self.has_header or self.form == "wide":
+            return None
+        return tuple(unicodedata.normalize("NFC", name) for name in self.channels)
 
     def used(self, *, labels: bool) -> list[str]:
         """Return the columns to read; labels and groups only if labels are needed."""
@@ -91,7 +94,7 @@ class Columns:
         else:
             texts.append(f"channels={_listed(self.channels)}")
         if self.ignored:
-            texts.append(f"not used: {_listed(self.ignored)}")
+            texts.append(f"not used: {_listed([name or '(no name)' for name in self.ignored])}")
         return ", ".join(texts)
 
 

@@ -22,13 +22,12 @@ from slts.series.batch import SeriesBatch, names_of, offsets_of, plain_times
 from slts.series.dataset import Columns, Dataset, call
 from slts.series.values import trim_padding
 from slts.tables.rows import (
+    FILE_ID,
     Rows,
     checked_rows,
     first_true,
     first_wrong,
     place_in_series,
-    plain_array,
-    plain_labels,
 )
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -205,10 +204,12 @@ def assemble(
 
 
 def _several_ids(columns: Columns) -> str:
+    if columns.id == FILE_ID:
+        return ""
     names = columns.id_columns or (str(columns.id),)
     return (
         f" If rows with equal {columns.id!r} are several series, name all columns that identify "
-        f"one: {call('id', *names, '...')}"
+        f"one: {call('id', *names, '...')}."
     )
 
 
@@ -230,11 +231,10 @@ def _dataset(
         assert times is not None
         values, times, offsets = on_grid(values, times, offsets, columns.every, source)
     of_series = {
-        role: plain_array(checked[role].take(first))
+        role: _plain_array(checked[role].take(first))
         for role in ("id", "label", "groups")
         if role in checked.column_names
     }
-    labels, groups = plain_labels(of_series.get("label")), plain_labels(of_series.get("groups"))
     ids, channels = of_series.get("id"), columns.channel_names
     names = None if ids is None else names_of(ids, columns.id)
     known = None if times is None else plain_times(times)
@@ -243,7 +243,14 @@ def _dataset(
     empty = np.logical_and.reduceat(missing, series.offsets[:-1])
     if empty.any():
         raise DataError(f"{place(int(np.argmax(empty)))}: the series has no values. Leave it out")
+    labels, groups = of_series.get("label"), of_series.get("groups")
     return Dataset(series, labels, ids, source, columns, notes, share, groups)
+
+
+def _plain_array(column: Any) -> AnyArray:
+    """Convert an Arrow column without missing values; text becomes an array of text."""
+    array: AnyArray = column.to_numpy()
+    return np.asarray(array.tolist()) if array.dtype == object else array
 
 
 # -- One row per step
@@ -305,9 +312,9 @@ def _sorted_by_time(
         row = order[int(np.argmax(twice))]
         raise DataError(
             f"{source}: time {times[row]!s} occurs twice in series "
-            f"{ids[int(codes[row])].as_py()!r}: drop or average the duplicates."
-            f"{_several_ids(columns)}. If another column names channels, as after melt, give every "
-            f"channel a column: table.pivot(...) in pandas"
+            f"{ids[int(codes[row])].as_py()!r}. If another column names channels, as after melt, "
+            f"give every channel a column: table.pivot(...) in pandas.{_several_ids(columns)} "
+            f"Otherwise drop or average the duplicates"
         )
     return order
 

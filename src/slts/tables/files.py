@@ -13,18 +13,19 @@ from typing import Any, TypeAlias
 
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.series.dataset import Columns
+from slts.series.dataset import Columns, call
 from slts.tables.assembly import TablePart
 from slts.tables.roles import (
     FILE_LABEL,
     FOLDER_LABEL,
+    ID_NAMES,
     ExpectedColumns,
     RequestedColumns,
     resolve_columns,
     without_column,
 )
-from slts.tables.rows import SAMPLE_ROWS, Rows, checked_rows
-from slts.tables.text import CsvFile, base_suffix, is_compressed, with_text_times
+from slts.tables.rows import FILE_ID, SAMPLE_ROWS, Rows, checked_rows, plain_label
+from slts.tables.text import CsvFile, base_suffix, is_compressed
 
 pa: Any = LazyModule("pyarrow", "io")
 
@@ -45,7 +46,7 @@ HOW_TO_LABEL = (
     f"class to a folder of its own, whose name is the label"
 )
 # Columns that are added to the rows of a file: its name, and its group in the file of labels.
-_ID, _GROUP = "(file)", "(group)"
+_ID, _GROUP = FILE_ID, "(group)"
 # Largest number of files that show what the columns are.
 _SAMPLE_FILES = 50
 
@@ -279,8 +280,8 @@ class FilesPart(TablePart):
         labels: dict[str, tuple[str, str]] = {}
         for rows in table.chunks(columns, columns.used(labels=True)):
             roles = checked_rows(rows, columns, labels=True)
-            cells = [[cell.strip() for cell in c.to_pylist()] for c in roles.columns]
-            for row, (file, *values) in enumerate(zip(*cells, strict=True)):
+            cells = zip(*(column.to_pylist() for column in roles.columns), strict=True)
+            for row, (file, *values) in enumerate(cells):
                 if file in labels:
                     raise DataError(f"{rows.place(row)}: {file!r} is listed twice")
                 labels[file] = values[0], values[-1]
@@ -303,10 +304,11 @@ class FilesPart(TablePart):
     def _labelled_files(self, labels: dict[str, tuple[str, str]]) -> dict[str, Path]:
         """Return the files in the order of the labels; every file must have a label."""
         listing = self._shown / LABEL_FILE
-        without_suffix = {name.split(".", 1)[0]: path for name, path in self.files.items()}
+        by_form = {plain_label(name.split(".", 1)[0]): path for name, path in self.files.items()}
+        by_form |= {plain_label(name): path for name, path in self.files.items()}
         files: dict[str, Path] = {}
         for name in labels:
-            path = self.files.get(name, without_suffix.get(name))
+            path = self.files.get(name, by_form.get(name))
             if path is not None:
                 files[name] = path
             elif self._shown.name:
@@ -343,9 +345,13 @@ def _resolve(files: Files, requested: RequestedColumns) -> Columns:
     except pa.ArrowException:
         # Reading the file with other types names the line.
         rows = Rows(samples[0], first)
+    ids = [n for n in first.names if n.lower() in ID_NAMES and len(samples[0][n].unique()) > 1]
+    if files.is_one and ids:
+        raise DataError(
+            f"{files.name}: {ids[0]!r} has several values, but the model was trained on one file "
+            f"per series. If it identifies series, use {call('id', ids[0])}; else rename it"
+        )
     wanted = replace(requested, id=_ID, label=None, groups=None)
     if not first.has_header:
         wanted = replace(wanted, expected=ExpectedColumns())
-    return with_text_times(
-        resolve_columns(rows, wanted, has_header=first.has_header, one_series=True)
-    )
+    return first.clear(resolve_columns(rows, wanted, has_header=first.has_header, one_series=True))

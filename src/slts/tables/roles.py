@@ -7,6 +7,7 @@ it clear.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,10 +38,12 @@ from slts.tables.rows import (
 ID_NAMES = ("id", "series", "series_id", "case_id", "recording", "recording_id")
 TIME_NAMES = ("time", "t", "timestamp", "step", "date", "datetime")
 LABEL_NAMES = ("label", "class", "class_label", "target", "category")
-# Row numbers that pandas and Dask write with a frame.
-ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
+# Columns without a name, such as the row numbers that pandas and Dask write with a frame.
+_UNNAMED = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
 # The label of a folder with one file per series is no column of its files.
 FILE_LABEL, FOLDER_LABEL = "(label)", "(folder)"
+# Numbers with a decimal comma, or with separators of thousands.
+_SEPARATED = re.compile(r"[-+]?(\d+|\d{1,3}([.,' ]\d{3})+)([.,]\d+)?")
 # Least number of columns that can be the steps of series, one series per row.
 LEAST_STEPS = 7
 # Steps that show that a column rises.
@@ -135,7 +138,7 @@ class _Table:
 
     def described(self) -> str:
         """List the columns with their types."""
-        texts = [f"{n!r} ({k})" for n, k in self.kinds.items() if not ROW_NUMBERS.fullmatch(n)]
+        texts = [f"{name!r} ({kind})" for name, kind in self.kinds.items()]
         return list_first(texts, 20) or "none"
 
     def error(self, problem: str) -> DataError:
@@ -157,12 +160,22 @@ class _Table:
         column = joined(rows, names) if names[1:] else rows[names[0]]
         return len(column.unique()) == len(self.rows)
 
-    def is_constant(self, name: str) -> bool:
-        return len(self.column(name).unique()) < 2
-
     def numbers(self, names: Sequence[str]) -> list[str]:
-        """Return those columns that hold numbers."""
-        return [name for name in names if self.kinds[name] in NUMERIC]
+        """Return those columns that have a name and hold numbers."""
+        return [n for n in names if self.kinds[n] in NUMERIC and not _UNNAMED.fullmatch(n)]
+
+    def numbers_rows(self, name: str) -> bool:
+        """Tell whether a column without a name is empty or an index: 0, 1, 2, ... in every file."""
+        kind = self.kinds[name]
+        if kind != "integer" or name.startswith("__"):
+            return kind in ("integer", "empty")
+        numbers = self.column(name).to_numpy()
+        return bool(((np.diff(numbers, prepend=-1) == 1) | (numbers == 0)).all())
+
+    def stored(self, name: str) -> str:
+        """Return the column of a name, which may be in another form of Unicode."""
+        forms = {unicodedata.normalize("NFC", own): own for own in self.kinds}
+        return name if name in self.kinds else forms.get(unicodedata.normalize("NFC", name), name)
 
     def require(self, name: str, role: str) -> None:
         """Raise an error for a column that does not exist."""
@@ -210,7 +223,9 @@ def resolve_columns(
     requested = _with_roles_of_model(table, requested, chosen or (), one_series)
     roles = _named_roles(table, requested, chosen or (), one_series)
     taken = {*roles.values(), *requested.ids, *(chosen or ())}
-    free = [name for name in names if name not in taken and not ROW_NUMBERS.fullmatch(name)]
+    free = [name for name in names if name not in taken]
+    row_numbers = [n for n in free if _UNNAMED.fullmatch(n) and table.numbers_rows(n)]
+    free = [name for name in free if name not in row_numbers]
     form = _form(table, requested, roles, free, chosen) if not one_series else "long"
     if not has_header and not one_series:
         roles["label"] = _label_without_header(table, requested, free, chosen)
@@ -225,7 +240,7 @@ def resolve_columns(
     columns = replace(columns, time_form=_time_form(table, columns))
     if chosen is None and columns.form != "wide":
         _check_values(table, columns)
-    return replace(columns, ignored=() if chosen is None else tuple(free))
+    return replace(columns, ignored=(*row_numbers, *(() if chosen is None else free)))
 
 
 def _named_roles(
@@ -270,28 +285,29 @@ def _with_roles_of_model(
 def _requested_channels(table: _Table, requested: RequestedColumns) -> tuple[str, ...] | None:
     """Return the channels that the caller or a model names."""
     names, expected = requested.channels, requested.expected
+    of_model = tuple(map(table.stored, expected.channels or ()))
     if names is None:
         if expected.channels is None or not table.has_header:
             return None
-        absent = [name for name in expected.channels if name not in table.kinds]
+        absent = [name for name in of_model if name not in table.kinds]
         if absent:
+            near = {name.casefold(): name for name in table.kinds}
             raise table.error(
-                f"there is no column {absent[0]!r}, a channel of the model. Name the "
-                f"columns to use for {list_first(expected.channels)} with channels=[...] "
-                f"(--channels ...)"
+                f"there is no column {absent[0]!r}, a channel of the model. Name the columns to "
+                f"use for {list_first(of_model)}: "
+                f"{call('channels', *(near.get(name.casefold(), '...') for name in of_model))}"
             )
-        return tuple(expected.channels)
+        return of_model
     if isinstance(names, str):
         # A comma may be part of the name of a column.
         names = [names] if names in table.kinds else [name.strip() for name in names.split(",")]
-    chosen = tuple(column for name in names for column in table.span(name))
+    chosen = tuple(column for name in names for column in table.span(table.stored(name)))
     if not chosen or len(set(chosen)) != len(chosen):
         raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
     for name in chosen:
         table.require(name, "channels")
     # Names decide, not positions.
-    same = expected.channels is not None and set(expected.channels) == set(chosen)
-    return tuple(expected.channels or ()) if same else chosen
+    return of_model if set(of_model) == set(chosen) else chosen
 
 
 # -- What a row is
@@ -319,9 +335,17 @@ def _form(
         return "wide"
     id, steps = roles["id"], chosen or _numbered(table, free)
     may_be_wide = requested.expected.channels is None and roles["time"] is None
+    may_be_wide = may_be_wide and len(steps) >= LEAST_STEPS
     is_series = id is None or table.is_unique(*(requested.ids or (id,)))
-    if may_be_wide and len(steps) >= LEAST_STEPS and is_series:
+    if may_be_wide and is_series:
         return "wide"
+    if may_be_wide and chosen is None:
+        raise table.error(
+            f"{id!r} (id) is repeated, but the numbered columns may be the steps of a series per "
+            f"row. If a row is a step, use {call('channels', _span(table, steps))}. If it is a "
+            f"series, name all columns that identify it, id=[...] (--id ... --id ...), or drop "
+            f"{id!r}; in pandas: table.drop(columns={list(requested.ids or (id,))})"
+        )
     if id is None:
         raise _no_identifier(table, free, roles)
     is_short = table.rows.table.num_rows > 1 and table.is_unique(*(requested.ids or (id,)))
@@ -359,10 +383,13 @@ def _if_wide(table: _Table, free: Sequence[str]) -> str:
         numbers = [name for name in numbers if name.rstrip("0123456789.") == stem]
     if len(numbers) < LEAST_STEPS:
         return ""
-    span = f"{numbers[0]}..{numbers[-1]}"
-    if list(table.span(span)) != numbers:
-        span = ",".join(numbers)
-    return f". If a row is a series, name its steps: {call('channels', span)}"
+    return f". If a row is a series, name its steps: {call('channels', _span(table, numbers))}"
+
+
+def _span(table: _Table, names: Sequence[str]) -> str:
+    """Return the shortest text that names some columns."""
+    span = f"{names[0]}..{names[-1]}"
+    return span if list(table.span(span)) == list(names) else ",".join(names)
 
 
 def _no_identifier(
@@ -417,7 +444,8 @@ def _check_channels(table: _Table, columns: Columns, *, named: bool) -> None:
     for name in columns.channels:
         kind, dtype = table.kinds[name], table.rows.table.schema.field(name).type
         may_be_empty = columns.form == "wide" or (named and columns.form == "long")
-        if kind not in kinds and not (kind == "empty" and may_be_empty):
+        is_question = not named and _UNNAMED.fullmatch(name) is not None
+        if is_question or (kind not in kinds and not (kind == "empty" and may_be_empty)):
             _raise_if_misspelt(table, name)
             if not named:
                 raise _nobody_named(table, columns, name)
@@ -475,11 +503,13 @@ def _nobody_named(table: _Table, columns: Columns, name: str) -> DataError:
     is_text, dtype = table.kinds[name] == "text", table.rows.table.schema.field(name).type
     holds = f"text, such as {table.example(name)}," if is_text else f"values of type {dtype}"
     numbers = table.numbers(columns.channels)
-    may_be = ("time", "label") if columns.form == "long" else ("label",)
+    may_be = ("time", "label") if columns.form == "long" else ("id", "label")
     calls = [call(role, name) for role in may_be if getattr(columns, role) is None]
     answers = [_if_time_of_day(table, name)]
     if not answers[0] and calls:
         answers = [f"If it is one of these, use {' or '.join(calls)}"]
+    if _UNNAMED.fullmatch(name) and table.kinds[name] in NUMERIC:
+        answers.append(f"To use all as channels, use {call('channels', *columns.channels)}")
     pivot = _if_melted(table, name, numbers) if columns.form == "long" else ""
     if pivot or numbers:
         answers.append(pivot or f"To leave it out, use {call('channels', *numbers)}")
@@ -493,14 +523,14 @@ def _if_melted(table: _Table, name: str, numbers: Sequence[str]) -> str:
     The values are the only numbers, or the column after the text, as in pandas. The other columns
     identify a row only together with the text.
     """
-    names = [n for n in table.kinds if not ROW_NUMBERS.fullmatch(n)]
+    names = [n for n in table.kinds if n == name or not _UNNAMED.fullmatch(n)]
     after = names[names.index(name) + 1 :]
     values = numbers if len(numbers) == 1 else after if after == [*numbers][-1:] else []
     index = [n for n in names if n not in (name, *values)]
     may_be = table.kinds[name] == "text" and len(values) == 1 and len(index) > 1
     if not may_be or any(table.kinds[n] in ("list", "other") for n in index):
         return ""
-    if table.is_unique(*index) and not table.is_constant(name):
+    if table.is_unique(*index) and len(table.column(name).unique()) > 1:
         return ""
     return (
         f"If {name!r} names channels, as after melt, give every channel a column; in pandas: "
@@ -524,12 +554,13 @@ def _raise_if_misspelt(table: _Table, name: str) -> None:
         return
     cells = table.column(name).to_pylist()
     wrong = [row for row, cell in enumerate(cells) if cell and not is_number(cell)]
-    has_commas = all(is_number(str(cells[row]).replace(",", ".")) for row in wrong)
-    if wrong and (has_commas or 2 * len(wrong) < len(cells)):
+    has_marks = all(_SEPARATED.fullmatch(cells[row].strip()) for row in wrong)
+    if wrong and (has_marks or 2 * len(wrong) < len(cells)):
+        holds = "holds numbers with separators, such as" if has_marks else "holds"
         raise DataError(
-            f"{table.rows.place(wrong[0])}: {name!r} holds {cells[wrong[0]]!r}, expected a number "
-            f"with a decimal point. Correct the cell, or leave it empty if the value is missing. "
-            f"In CSV, decimal commas need semicolons between cells"
+            f"{table.rows.place(wrong[0])}: {name!r} {holds} {cells[wrong[0]]!r}, expected a "
+            f"number with a decimal point. Correct the cell, or leave it empty if it is missing. "
+            f"Thousands have no separators, and decimal commas need semicolons between cells"
         )
 
 

@@ -21,6 +21,8 @@ compute: Any = LazyModule("pyarrow.compute", "io")
 
 Kind = Literal["number", "integer", "boolean", "text", "time", "list", "empty", "other"]
 NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
+# The identifier of series with a file each.
+FILE_ID = "(file)"
 # Number of rows that show what the columns are.
 SAMPLE_ROWS = 20_000
 # The name that pyarrow gives to an index of pandas without a name.
@@ -163,7 +165,7 @@ def joined(rows: Any, names: tuple[str, ...]) -> Any:
     """
     texts = []
     for name in names:
-        text = rows[name].cast(pa.string())
+        text = plain_text(rows[name]).cast(pa.string())
         text = compute.if_else(compute.equal(text, ""), pa.scalar(None, pa.string()), text)
         for mark in ("\\", "/"):
             text = compute.replace_substring(text, mark, f"\\{mark}")
@@ -227,11 +229,6 @@ def _has_form(column: Any, form: str) -> bool:
     return True
 
 
-def first_other_time(column: Any, form: str) -> int:
-    """Return the first row whose text does not have a form."""
-    return next(k for k in range(len(column)) if not _has_form(column[k : k + 1], form))
-
-
 # -- Checks of rows
 
 
@@ -239,7 +236,8 @@ def identifiers(table: Any, columns: Columns) -> Any:
     """Return the column of identifiers of rows as they were read."""
     if columns.id_columns:
         return joined(table, columns.id_columns)
-    return plain_column(table[columns.id])
+    plain = plain_column if columns.id == FILE_ID else plain_text
+    return plain(table[columns.id])
 
 
 def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Any:
@@ -254,7 +252,8 @@ def checked_rows(rows: Rows, columns: Columns, *, labels: bool) -> Any:
         if name is None or (role == "time" and columns.form == "lists"):
             continue
         table = rows.table
-        column = identifiers(table, columns) if role == "id" else plain_column(table[name])
+        plain = plain_column if role == "time" else plain_text
+        column = identifiers(table, columns) if role == "id" else plain(table[name])
         missing = column.is_null(nan_is_null=True)
         if pa.types.is_string(column.type):
             missing = compute.or_(missing, compute.equal(column, "").fill_null(False))
@@ -315,7 +314,8 @@ def _read_times(rows: Rows, columns: Columns, column: Any) -> Any:
             if row is None:
                 return times
         except pa.ArrowInvalid:
-            row = first_other_time(column, str(form))
+            each = range(len(column))
+            row = next(k for k in each if not _has_form(column[k : k + 1], str(form)))
     assert row is not None
     raise DataError(
         f"{place_in_series(rows, columns, row)}: {columns.time!r} (time) holds "
@@ -323,25 +323,21 @@ def _read_times(rows: Rows, columns: Columns, column: Any) -> Any:
     )
 
 
-# -- Labels
+# -- Identifiers, labels and groups
 
 
-def plain_array(column: Any) -> AnyArray:
-    """Convert an Arrow column without missing values; text becomes an array of text."""
-    array: AnyArray = column.to_numpy()
-    return np.asarray(array.tolist()) if array.dtype == object else array
-
-
-def plain_labels(labels: AnyArray | None) -> AnyArray | None:
-    """Convert labels; text that differs only in its form becomes equal."""
-    if labels is None or labels.dtype.kind != "U":
-        return labels
-    forms = {text: plain_label(text) for text in np.unique(labels).tolist()}
-    return np.asarray([forms[text] for text in labels.tolist()])
+def plain_text(column: Any) -> Any:
+    """Return a column in which text that differs only in its form is equal."""
+    column = plain_column(column)
+    if not pa.types.is_string(column.type):
+        return column
+    coded = column.combine_chunks().dictionary_encode()
+    forms = [text and plain_label(text) for text in coded.dictionary.to_pylist()]
+    return pa.chunked_array([pa.array(forms, pa.string()).take(coded.indices)])
 
 
 def plain_label(text: str) -> str:
-    r"""Return the usual form of a label: Unicode NFC, single spaces, whole numbers without point.
+    r"""Return the usual form of text: Unicode NFC, single spaces, whole numbers without point.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from slts.tables.rows import INEXACT, SAMPLE_ROWS, Rows, is_number, kind_of, req
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
 
+# Numbers in which a mark may separate thousands.
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}")
 # Bytes that are read at once; the first block determines delimiter and types.
 _BLOCK = 1 << 20
 _NOT_UTF8 = (
@@ -210,7 +213,32 @@ class CsvFile:
                 f"separate cells by comma, semicolon, tab or bar. If the file is one series, put "
                 f"the files of all series in one folder, and name the folder"
             )
-        return with_text_times(resolve_columns(self.sample, requested, has_header=self.has_header))
+        return self.clear(resolve_columns(self.sample, requested, has_header=self.has_header))
+
+    def clear(self, columns: Columns) -> Columns:
+        """Return the columns, in which times that are numbers are text too.
+
+        Raise an error for channels such as 132 and 10,783, whose comma may separate thousands.
+        """
+        rows = [] if self.delimiter == "," else [row for _, row in islice(self._records(), 1000)]
+        for name, *column in zip(self.names, *rows, strict=False):
+            cells = {cell.strip() for cell in column}
+            marked = {cell for cell in cells if self.decimal in cell}
+            has_whole = any(re.fullmatch(r"[-+]?\d{1,3}", cell) for cell in cells - marked)
+            if (
+                name in columns.channels
+                and marked
+                and has_whole
+                and all(map(_THOUSANDS.fullmatch, marked))
+            ):
+                raise DataError(
+                    f"{self.name}: {name!r} holds numbers such as {min(marked)!r}: does "
+                    f"{self.decimal!r} separate thousands? Convert the file; in pandas: "
+                    f"read_csv({self.name!r}, sep={self.delimiter!r}, thousands={self.decimal!r})"
+                    f".to_csv('clear.csv', index=False), with decimal= for thousands= if not"
+                )
+        is_number = columns.time is not None and columns.time_form is None
+        return replace(columns, time_form="number") if is_number else columns
 
     def chunks(self, columns: Columns, names: Sequence[str]) -> Iterator[Rows]:
         """Read some columns block by block: channels as numbers, others as text."""
@@ -308,12 +336,6 @@ class CsvPart(assembly.TablePart):
         """Read some columns; see `TablePart.chunks`."""
         for rows in self.table.chunks(self.columns, names):
             yield from rows.pieces(n_rows)
-
-
-def with_text_times(columns: Columns) -> Columns:
-    """Return the columns of text files, in which times that are numbers are text too."""
-    is_number = columns.time is not None and columns.time_form is None
-    return replace(columns, time_form="number") if is_number else columns
 
 
 def _numeric(cell: str) -> bool:

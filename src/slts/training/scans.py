@@ -296,8 +296,8 @@ def _read_part(part: Part, shared: tuple[float, int], ceiling: np.uint64) -> _Pa
     one = _Pass(n_bytes, ceiling)
     for piece in pieces(part, labels=True):
         one.add(piece, part, seed)
-    one.digests = [smallest_digests(join_digests(one.digests))]
     one.shrink()
+    one.digests = [smallest_digests(join_digests(one.digests))]
     return one
 
 
