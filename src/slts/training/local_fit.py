@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.dataset import Part, SeriesScan
+from slts.series.values import observed_steps
 from slts.solvers.calibration import Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span, gram, matmul
 from slts.training.landmarks import landmark_count, warn_about_missing_classes
@@ -249,6 +250,15 @@ class FeatureBlock:
             np.multiply(self.features, factors, out=self.features)
             np.multiply(self.scale, factors, out=self.scale)
 
+    def without_channel(self, channel: int) -> FeatureBlock:
+        """Return the features with zeros for the snippets that see a channel."""
+        assert isinstance(self.feature_map, Snippets)
+        seen = np.logical_or.reduceat(
+            self.feature_map.channels == channel, self.feature_map.first[:-1]
+        )
+        features = self.features * np.repeat(~seen, len(self.centre) // len(seen))
+        return self._scaled(self.feature_map, features, self.centre)
+
     def kernel_coefficients(self) -> tuple[FloatArray, FloatArray]:
         """Turn the features in place into coefficients of inner products with them.
 
@@ -361,6 +371,81 @@ def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) 
         features = block.features if len(rows) == len(block.features) else block.features[rows]
         products += block.weight * gram(arrays.asarray(features))
     return products
+
+
+# ---- without channels
+
+
+class ChannelAccuracies(NamedTuple):
+    """Leave-one-out accuracy with all channels, and without each of some channels.
+
+    Attributes
+    ----------
+    accuracy
+        With all channels.
+    channels
+        Positions of the channels that were left out, one at a time.
+    without
+        The accuracy without each of them.
+    n_series
+        Number of distinct series that were left out, one at a time.
+    """
+
+    accuracy: float
+    channels: IntArray
+    without: FloatArray
+    n_series: int
+
+
+def leave_out_channels(
+    data: TrainingSet, model: LinearModel, channels: IntArray, options: LocalOptions
+) -> ChannelAccuracies:
+    """Leave out series with all channels, and without each one.
+
+    Snippets are counted once: those that see a channel are left out with it. Whole landmarks are
+    aligned again, because all channels together decide about paths, unit rows and components.
+    """
+    order = data.shuffled(_ANCHOR_PURPOSE)
+    tuning = data.evenly(min(_TUNING, _most_anchors(list(model.maps), options)), order)
+    options = replace(options, phases=(model.aligned[0].n_phases,), n_snippets=0)
+    series, data = data.named_series[tuning], data.take(tuning)
+    landmarks, banks = model.aligned[0].landmarks, model.aligned[0].banks
+    targets = one_vs_rest(data.codes, len(data.classes))
+    weights = data.loss_weights(options.class_weight)
+
+    def blocks(maps: Sequence[Any], batch: SeriesBatch) -> list[FeatureBlock]:
+        return [FeatureBlock.of(feature_map, batch, options.resources) for feature_map in maps]
+
+    def accuracy(aligned: list[FeatureBlock], counts: list[FeatureBlock]) -> float:
+        chosen, rows = replace(options, n_snippets=len(counts)), np.arange(len(data))
+        first = _tune([*aligned, *counts], rows, targets, weights, chosen)[2]
+        held_out = first.predictions, data.codes, data.weights
+        return Validation.of("leave-one-out", *held_out, series=tuning).accuracy
+
+    without = []
+    with options.bar("Leaving out channels") as progress:
+        counts = blocks([] if model.snippets is None else [model.snippets], series)
+        everything = accuracy(blocks(model.aligned, series), counts)
+        for k, channel in enumerate(channels.tolist()):
+            rest, others = (_without_channel(batch, channel) for batch in (series, landmarks))
+            maps = _draw_maps(replace(data, series=rest), others, banks, options)
+            kept = [block.without_channel(channel) for block in counts]
+            without.append(accuracy(blocks(maps, rest), kept))
+            progress(k + 1, len(channels))
+    return ChannelAccuracies(everything, channels, np.array(without), len(data))
+
+
+def _without_channel(batch: SeriesBatch, channel: int) -> SeriesBatch:
+    values = np.ascontiguousarray(np.delete(batch.values, channel, axis=1))
+    rest = batch.with_values(values, None)
+    n_observed = np.add.reduceat(observed_steps(rest), rest.offsets[:-1], dtype=np.int64)
+    if not n_observed.all():
+        name = batch.channel_names[channel] if batch.channel_names else f"channel {channel}"
+        raise DataError(
+            f"{batch.name_of(int(n_observed.argmin()))} has values in {name} only: nothing is left "
+            f"without this channel. Leave the series out."
+        )
+    return rest
 
 
 # ---- more series than anchors
