@@ -147,7 +147,7 @@ def test_the_check_sees_a_circle():
 
 
 # Private names that Python or scikit-learn asks for.
-GRANTED = {"_replace", "_getframe", "_sklearn_output_config"}
+GRANTED = {"_replace", "_asdict", "_getframe", "_sklearn_output_config"}
 # Where a text defines private names: functions, classes, variables, fields, keywords, attributes.
 DEFINITIONS = re.compile(r"(?:def |class |self\.|cls\.|^\s*|[(,]\s*)(_[a-zA-Z]\w*)", re.MULTILINE)
 NAMED_ATTRIBUTES = re.compile(r"(?:__slots__|setattr|self\.__dict__).*")

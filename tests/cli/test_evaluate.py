@@ -102,3 +102,19 @@ def test_progress_is_shown_on_standard_error(problem, model, run, monkeypatch):
     assert re.search(r"aligning.*: 100%, done in", messages)
     assert "done in" not in output
     assert run.ok(*evaluate, "--quiet") == (output, "")
+
+
+def test_channels_are_left_out_on_request(problem, model, tmp_path, run):
+    train, path = problem[".csv"][0], tmp_path / "m.slts"
+    run.ok("fit", train, "--model", path, "--param", "n_snippets=100")
+    X, y, _ = draw(45, 0)
+    found = slts.load(path).accuracy_without_channels(X, y)
+    shares = dict(zip(("c1", "c2", "c3"), found.without.tolist(), strict=True))
+    result = run.json("evaluate", path, train, "--without-channels")["without_channels"]
+    assert result == {"n_series": found.n_series, "all": found.accuracy, "without": shares}
+    output, _ = run.ok("evaluate", path, train, "--without-channels")
+    best = max(shares, key=shares.get)
+    first = f"none\t{found.accuracy:.1%}\n{best}\t{shares[best]:.1%}\n"
+    assert f"\nchannel left out\tleave-one-out accuracy\n{first}" in output
+    assert "channel left out" not in run.ok("evaluate", path, train)[0]
+    assert "method local" in run.error("evaluate", model, train, "--without-channels")

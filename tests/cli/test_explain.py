@@ -64,6 +64,24 @@ def test_tables_show_the_largest_contributions_and_the_sum_of_the_others(problem
     assert re.search(r" of r0\d\d, channel", output)
 
 
+def test_stretches_are_shown(problem, local, run):
+    import slts
+
+    X, _, _ = draw(30, 1)
+    explanation = slts.explain(slts.load(local), X[:1])
+    content = run.json("explain", local, problem[".csv"][1])
+    for label, stretches in zip(content["classes"], content["stretches"], strict=True):
+        expected = [list(one) for one in explanation.stretches(label)]
+        np.testing.assert_allclose([list(one.values()) for one in stretches], expected)
+    output, _ = run.ok("explain", local, problem[".csv"][1])
+    header = "strongest channel\tcontribution\tshare of all steps that support the class"
+    first, last, contribution, share, channel = explanation.stretches()[0]
+    values = f"c{channel + 1}\t{contribution:+.4f}\t{share:.1%}"
+    assert re.search(
+        rf"\nsteps\ttime\t{header}\n{first} to {last}\t.* to .*\t{re.escape(values)}\n", output
+    )
+
+
 @pytest.mark.parametrize(("form", "wanted"), [(".csv", "r004"), (".ts", "4")])
 def test_a_series_is_named_or_numbered(form, wanted, problem, local, run):
     test = problem[form][1]

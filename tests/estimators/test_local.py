@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import slts
+from slts.features.feature_map import Resources
+from slts.training.local_fit import FeatureBlock
 from tests.data import clusters
 from tests.estimators.kinds import quick
 
@@ -245,3 +248,82 @@ def test_labels_without_meaning_are_right_by_chance(groups, rng):
         for seed in range(4)
     ]
     assert 0.2 < np.mean(estimates) < 0.47
+
+
+# ---- accuracy without channels
+
+
+def walks(n=90, seed=0):
+    """Channel "motif" tells the class; "noise" and "walk" do not, and "walk" disturbs."""
+    rng, y = np.random.default_rng(seed), np.arange(n) % 3
+    values = rng.normal(size=(n, 60, 3))
+    for x, label, start in zip(values, y, rng.integers(0, 40, n), strict=True):
+        x[start : start + 20, 0] += 1.6 * np.sin(np.arange(20) * 2 * np.pi / 20 * (1 + label))
+    values[:, :, 2] = 1.5 * values[:, :, 2].cumsum(axis=1)
+    offsets = 60 * np.arange(n + 1)
+    return slts.SeriesBatch(values.reshape(-1, 3), offsets, ["motif", "noise", "walk"]), y
+
+
+def without(X, channel):
+    """The series without one channel."""
+    return slts.SeriesBatch(np.delete(X.values, channel, axis=1), X.offsets)
+
+
+@pytest.mark.parametrize("n_components", [24, 2])
+@pytest.mark.parametrize("n_phases", [1, 3])
+def test_without_snippets_a_channel_is_left_out_as_if_the_model_never_saw_it(
+    n_components, n_phases
+):
+    X, y = walks()
+    options = {"n_snippets": 0, "n_components": n_components, "n_phases": n_phases}
+    # All series are landmarks: which are drawn depends on the values.
+    make = slts.LocalSLTSClassifier(1.0, **options, random_state=0)
+    model = make.fit(X, y)
+    found = model.accuracy_without_channels(X, y)
+    assert found.accuracy == model.validation_.accuracy
+    assert (found.channels.tolist(), found.n_series) == ([0, 1, 2], 90)
+    fits = [clone(make).fit(without(X, k), y) for k in range(3)]
+    refitted = [fit.validation_.accuracy for fit in fits]
+    np.testing.assert_allclose(found.without, refitted, atol=1e-12)
+    assert len(set(refitted)) > 1
+
+
+def test_leaving_out_a_channel_shows_what_it_is_worth():
+    X, y = walks()
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    before = model.predict(X).tolist()
+    found = model.accuracy_without_channels(X, y)
+    assert found.accuracy == model.validation_.accuracy
+    assert found.without[0] < 0.5 < found.accuracy < found.without[2]
+    # Snippets that see the channel are left out, no others.
+    blank = FeatureBlock.of(model.snippets_, X, Resources()).without_channel(2)
+    shown = blank.features.any(axis=0).reshape(len(model.snippets_), -1).any(axis=1)
+    sees = [2 in model.snippets_.channels_of(k) for k in range(len(model.snippets_))]
+    assert not (shown & sees).any()
+    assert np.mean(shown[~np.array(sees)]) > 0.95
+    some = model.accuracy_without_channels(X, y, channels=[2])
+    np.testing.assert_array_equal(some.without, found.without[2:])
+    assert model.predict(X).tolist() == before
+
+
+def test_of_many_channels_the_most_important_are_left_out():
+    X, y = clusters(30, channels=33, lengths=(4, 6))
+    model = slts.LocalSLTSClassifier(n_snippets=20, random_state=0).fit(X, y)
+    found = model.accuracy_without_channels(X, y)
+    order = np.argsort(slts.summarize(model).channel_importance.mean(axis=0))
+    assert found.channels.tolist() == sorted(order[3:].tolist())
+    assert found.without.shape == (30,)
+
+
+def test_what_cannot_be_left_out_is_an_error():
+    X, y = walks(30)
+    single, values = without(without(X, 0), 0), X.values.copy()
+    values[60:120, 1:] = np.nan
+    gappy = slts.SeriesBatch(values, X.offsets, X.channel_names).named([*"ab", *range(28)])
+    model = quick(slts.LocalSLTSClassifier).fit(gappy, y)
+    with pytest.raises(slts.DataError, match="b has values in motif only: nothing is left"):
+        model.accuracy_without_channels(gappy, y)
+    with pytest.raises(ValueError, match=r"'channels' .* positions from 0 to 2. Got \[0, 3\]"):
+        model.accuracy_without_channels(X, y, channels=[0, 3])
+    with pytest.raises(slts.DataError, match="X has one channel"):
+        quick(slts.LocalSLTSClassifier).fit(single, y).accuracy_without_channels(single, y)

@@ -106,6 +106,58 @@ def test_contributions_are_sums_over_landmarks_and_snippets(problem, fitted, loc
     np.testing.assert_allclose(sum(by_map), one.of_landmark(1), atol=1e-12)
 
 
+def parts(n):
+    return [(first, end) for first in range(n) for end in range(first + 1, n + 1)]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.sampled_from(["a", "b"]))
+def test_stretches_have_the_largest_sums_above_the_mean_one_beside_the_other(steps, label):
+    # Two channels, of which one has half as much of the opposite sign.
+    steps = np.array(steps, dtype=float)
+    one = stub_explanation(np.stack([2 * steps, -steps], axis=1))
+    sign = -1 if label == "a" else 1
+    score = sign * steps - max((sign * steps).mean(), 0)
+    free, total = np.ones(len(steps), dtype=bool), (sign * steps).clip(min=0).sum()
+    for stretch in one.stretches(label, count=len(steps)):
+        first, end = stretch.first, stretch.last + 1
+        possible = {part: score[slice(*part)].sum() for part in parts(len(steps))}
+        best = max(value for part, value in possible.items() if free[slice(*part)].all())
+        assert possible[first, end] == pytest.approx(best)
+        assert free[first:end].all()
+        assert stretch.contribution == pytest.approx(sign * steps[first:end].sum())
+        assert stretch.share == pytest.approx(stretch.contribution / total)
+        assert stretch.channel == (0 if stretch.contribution > 0 else 1)
+        free[first:end] = False
+    rest = [score[slice(*part)].sum() for part in parts(len(steps)) if free[slice(*part)].all()]
+    assert max(rest, default=0) <= 1e-12
+
+
+def stub_explanation(terms):
+    """An explanation of two classes, a and b, with contributions (steps, channels)."""
+    X, y = clusters(8, channels=2)
+    model = slts.BBSClassifier(4, calibration_cv=None).fit(X, np.array(["a", "b"])[y])
+    return replace(explain(model, X[0]), contributions=terms[np.newaxis])
+
+
+def test_the_first_stretch_has_the_planted_motif():
+    rng = np.random.default_rng(0)
+    X, y, starts = rng.normal(size=(100, 3, 100)), np.arange(100) % 2, rng.integers(0, 80, 100)
+    for x, label, start in zip(X, y, starts, strict=True):
+        x[1, start : start + 20] += 2 * np.sin(np.arange(20) * 2 * np.pi / 20 * (1 + label))
+    model = slts.LocalSLTSClassifier(n_snippets=300, random_state=0).fit(X[:70], y[:70])
+    found = []
+    for x, start in zip(X[70:], starts[70:], strict=True):
+        stretch = explain(model, x).stretches(count=1)[0]
+        covered = set(range(stretch.first, stretch.last + 1))
+        inside = len(covered & set(range(start, start + 20))) / 20
+        found.append([inside, len(covered), stretch.channel == 1])
+    inside, length, in_channel = np.mean(found, axis=0)
+    assert inside > 0.85
+    assert length < 50
+    assert in_channel > 0.8
+
+
 def test_alignments_and_nearest_landmarks_are_those_of_the_similarity(problem, fitted):
     X, _ = problem
     one = explain(fitted, X[0])

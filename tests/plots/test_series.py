@@ -48,6 +48,16 @@ def test_contributions_of_a_model_need_an_explanation(fitted):
         plot_contributions(fitted[0])
 
 
+def test_stretches_are_shaded_with_their_share(fitted):
+    model, X, _ = fitted
+    explanation = slts.explain(model, X[0])
+    below = plot_contributions(explanation).figure.axes[1]
+    stretches = explanation.stretches()
+    assert [text.get_text() for text in below.texts] == [f"{s.share:.0%}" for s in stretches]
+    ends = [(shade.get_x(), shade.get_x() + shade.get_width()) for shade in below.patches]
+    assert ends == [(s.first - 0.5, s.last + 0.5) for s in stretches] != []
+
+
 def test_the_similarity_space_shows_all_series_and_landmarks(fitted):
     model, X, y = fitted
     ax = plot_similarity_space(model, X, y, highlight="c")

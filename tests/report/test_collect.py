@@ -80,6 +80,10 @@ def test_parts_are_those_of_the_explanation(kind, data):
             np.testing.assert_allclose(drawn, exact, atol=unit)
             np.testing.assert_allclose(drawn.sum(axis=0), exact.sum(axis=0), atol=unit)
             assert part["offset"] == pytest.approx(sign * explanation.offset[row], rel=1e-3)
+            stretches = explanation.stretches(model.classes_[part["class"]])
+            assert len(part["stretches"]) == len(stretches)
+            for shown, stretch in zip(part["stretches"], stretches, strict=True):
+                assert shown == pytest.approx(list(stretch), rel=1e-3)
             values = sign * explanation.by_landmark[row]
             largest = np.sort(np.abs(values))[::-1][: len(part["strongest"])]
             sizes = [abs(value) for _, value in part["strongest"]]
@@ -105,6 +109,24 @@ def test_importance_is_that_of_summarize(content, model, three):
         np.testing.assert_allclose(report["importance"]["channels"], share, rtol=1e-3)
     for drawn, metric in zip(content["importance"]["metrics"], model.metrics_, strict=True):
         np.testing.assert_allclose(drawn["values"], metric, rtol=5e-3)
+
+
+def test_accuracies_without_channels_are_listed_highest_first(content, three):
+    model, X, y = fitted("local"), three.X_test, three.y_test
+    found = model.accuracy_without_channels(X, y)
+    report = collect(model, X, y)
+    parts = report["without_channels"]
+    assert (parts["accuracy"], parts["n_series"]) == (found.accuracy, found.n_series)
+    assert dict(parts["channels"]) == dict(enumerate(found.without))
+    assert [share for _, share in parts["channels"]] == sorted(found.without, reverse=True)
+    page = render(report)
+    assert page.count("Accuracy without a channel") == page.count("Channel left out") == 1
+    # One class has nothing to tell apart; other methods and series without labels have no table.
+    one = collect(model, X[:1], y[:1])
+    assert "y holds one class only" in one["without_channels"]["reason"]
+    assert "accuracy without each channel is unknown: y holds" in render(one)
+    for other in (content, collect(model, X), collect(model)):
+        assert other["without_channels"] is None
 
 
 def test_landmarks_are_drawn_largest_share_first(content, model):

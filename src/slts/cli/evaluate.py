@@ -15,8 +15,9 @@ from typer import Option
 from slts._typing import AnyArray
 from slts.cli import options
 from slts.cli.options import Expected, load_model, open_scan, read_data
-from slts.cli.terminal import Messages, show_json, show_table
+from slts.cli.terminal import CommandError, Messages, show_json, show_table
 from slts.errors import DataError
+from slts.estimators import LocalSLTSClassifier
 from slts.guarantees import Certificate, certify
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut
@@ -93,11 +94,22 @@ def describe_accuracy(measured: dict[str, Any]) -> str:
 _SCORES = ("class", "precision", "recall", "f1", "series")
 
 
+WithoutChannels = Annotated[
+    bool,
+    Option(
+        "--without-channels",
+        help="Also show the leave-one-out accuracy without each channel, for DATA as training "
+        "series (at most 30 channels).",
+    ),
+]
+
+
 @options.with_common_options
 def evaluate(
     model: options.ModelFile,
     data: options.Data,
     groups: options.Groups = None,
+    without_channels: WithoutChannels = False,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -109,6 +121,8 @@ def evaluate(
     scan = open_scan(data, common, Expected.of_model(fitted), groups)
     held_out, certificate = measure(fitted, scan, common.messages)
     measured = scores(held_out)
+    if without_channels:
+        measured["without_channels"] = _without_channels(fitted, data, common)
     if common.as_json:
         certified = None if certificate is None else certificate.to_dict()
         show_json({"data": scan.name, **measured, "certificate": certified})
@@ -118,8 +132,24 @@ def evaluate(
     if measured["log_loss"] is not None:
         typer.echo(f"log-loss {measured['log_loss']:.4f}")
     _show_classes(measured)
+    if without_channels:
+        parts = measured["without_channels"]
+        order = sorted(parts["without"].items(), key=lambda one: -one[1])
+        rows = [[name, f"{share:.1%}"] for name, share in [("none", parts["all"]), *order]]
+        show_table(["channel left out", "leave-one-out accuracy"], rows)
     if certificate is not None:
         typer.echo(certificate.headline.sentence)
+
+
+def _without_channels(model: Any, data: str, common: options.CommonOptions) -> dict[str, Any]:
+    """Return the leave-one-out accuracy on labelled series, and without each channel by name."""
+    if not isinstance(model, LocalSLTSClassifier):
+        raise CommandError("--without-channels needs a model of the method local")
+    series = read_data(data, common, Expected.of_model(model))
+    found = model.accuracy_without_channels(series.series, series.labels)
+    names = series.series.channel_names or tuple(map(str, range(series.series.n_channels)))
+    shares = {names[k]: share for k, share in zip(found.channels, found.without, strict=True)}
+    return {"n_series": found.n_series, "all": found.accuracy, "without": shares}
 
 
 def scores(held_out: HeldOut) -> dict[str, Any]:

@@ -127,6 +127,9 @@ def _content(
         else dict(zip(map(str, labels), probabilities[0].tolist(), strict=True)),
         "channels": list(explanation.channel_names or map(str, range(n_channels))),
         "contributions": signs[:, None, None] * explanation.contributions[positions],
+        "stretches": [
+            [stretch._asdict() for stretch in explanation.stretches(label)] for label in labels
+        ],
         "landmarks": explanation.landmark_indices,
         "landmark_names": explanation.landmark_names,
         "by_landmark": signs[:, None] * explanation.by_landmark[positions],
@@ -164,6 +167,8 @@ def _show_contributions(
     header = ["step", "time"] if texts else ["step"]
     _show_terms(header, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), top)
 
+    _show_stretches(content["stretches"][c], content["channels"], texts)
+
     def landmark(j: int) -> list[str]:
         return [content["landmark_names"][j], f"{content['similarities'][j]:.4f}"]
 
@@ -182,6 +187,18 @@ def _show_contributions(
     if len(of_snippets):
         header = ["snippet", "number of steps where it occurs"]
         _show_terms(header, snippet, of_snippets, top)
+
+
+def _show_stretches(stretches: list[dict[str, Any]], channels: list[str], times: list[str]) -> None:
+    """Show the stretches of steps that support the class most."""
+    rows = []
+    for one in stretches:
+        first, last = one["first"], one["last"]
+        time = [f"{times[first]} to {times[last]}"] if times else []
+        numbers = f"{one['contribution']:+.4f}", f"{one['share']:.1%}"
+        rows.append([f"{first} to {last}", *time, channels[one["channel"]], *numbers])
+    header = ["steps", *(["time"] if times else []), "strongest channel", "contribution"]
+    show_table([*header, "share of all steps that support the class"], rows)
 
 
 def _show_terms(

@@ -31,7 +31,7 @@ def report(
     With data, the page shows predictions and explanations; with labels, also the accuracy.
     """
     check_output(out, "--out", (".html", ".htm"), model, data)
-    fitted = load_model(model, common)
+    fitted = load_model(model, common, verbose=not common.quiet)
     series: dict[str, Any] = {}
     if data is not None:
         dataset = read_data(data, common, Expected.of_model(fitted), groups)

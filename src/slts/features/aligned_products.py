@@ -17,6 +17,7 @@ from slts.alignment import Aligner, Alignment, AlignmentSettings
 from slts.features.feature_map import Attribution, PlainState, Resources
 from slts.features.row_map import RowMap, RowTrace, leading_directions, require
 from slts.series import SeriesBatch
+from slts.series.keys import series_digests
 from slts.solvers.ridge import matmul, on_device_of, on_host
 
 # Bytes of aligned products that are held at once.
@@ -141,19 +142,19 @@ class AlignedProducts(PlainState):
         features = aligner.grouped(rows, self.weights[:, self.used], n_phases=self.n_phases)
         return cast(FloatArray, features)
 
-    def leave_out_selves(self, features: FloatArray, rows: IntArray) -> None:
-        """Leave each landmark out of the mean that is its own feature, in place.
+    def leave_out_selves(self, features: FloatArray, series: SeriesBatch) -> None:
+        """Leave landmarks that are among the series out of the means that are their own features.
 
-        A new series is no landmark. If landmarks are compared with themselves, training sees
-        similarities that prediction never meets. `rows` are the landmarks' rows of the features.
+        A new series is no landmark: training must not see similarities of a series to itself.
         """
-        sizes = np.count_nonzero(self.weights, axis=1)
-        for j, (row, bank) in enumerate(zip(rows, self.banks, strict=True)):
-            if sizes[bank] > 1:
+        rows = {digest: row for row, digest in enumerate(series_digests(series).tolist())}
+        sizes = np.count_nonzero(self.weights, axis=1)[self.banks]
+        for j, digest in enumerate(series_digests(self.landmarks).tolist()):
+            if digest in rows and sizes[j] > 1:
                 landmark = self.landmarks[j : j + 1]
                 alone = replace(self, landmarks=landmark, weights=np.ones((1, 1)))
-                own = alone(landmark, Resources())[0, 0]
-                features[row, bank] += (features[row, bank] - own) / (sizes[bank] - 1)
+                mean = features[rows[digest], self.banks[j]]
+                mean += (mean - alone(landmark, Resources())[0, 0]) / (sizes[j] - 1)
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs of linear functions of the features, shape (series, outputs)."""

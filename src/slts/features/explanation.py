@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,28 @@ from slts.series import SeriesBatch, as_series
 from slts.series.convert import is_table
 
 _ON_CPU = Resources("cpu", 1)
+
+
+class Stretch(NamedTuple):
+    """Consecutive steps that support a class more than the mean step of the series does.
+
+    Attributes
+    ----------
+    first, last
+        The first and the last step.
+    contribution
+        Sum of the contributions of these steps.
+    share
+        Its share of the sum of all steps that support the class: those with a positive sum.
+    channel
+        The channel that contributes most there.
+    """
+
+    first: int
+    last: int
+    contribution: float
+    share: float
+    channel: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,6 +282,35 @@ class Explanation:
         row, _ = self.for_class(label)
         return np.argsort(-np.abs(self.by_snippet[row]), kind="stable")[:count]
 
+    def stretches(self, label: Any = None, count: int = 3) -> list[Stretch]:
+        """Stretches of steps that support a class most.
+
+        The first one has the largest sum of contributions above the mean of the steps (above zero
+        if the mean is negative), the second the largest beside it, and so on. They do not overlap.
+
+        Parameters
+        ----------
+        label
+            The class; None is the predicted class.
+        count
+            Largest number of stretches.
+
+        Returns
+        -------
+        list of Stretch
+            Empty if no step is above the mean.
+        """
+        row, sign = self.for_class(label)
+        terms = sign * self.contributions[row]
+        steps = terms.sum(axis=1)
+        total = steps[steps > 0.0].sum()
+        found = []
+        for first, end in _largest_sums(steps - max(float(steps.mean()), 0.0), count):
+            sums = terms[first:end].sum(axis=0)
+            own = float(sums.sum())
+            found.append(Stretch(first, end - 1, own, own / float(total), int(sums.argmax())))
+        return found
+
     def nearest_landmarks(self, count: int = 5) -> IntArray:
         """Positions of the most similar landmarks, most similar first.
 
@@ -391,6 +442,25 @@ def decision_position(labels: npt.NDArray[Any], label: Any) -> tuple[int, float]
         raise ValueError(f"The 'label' parameter must be one of {listed}. Got {label!r} instead.")
     position = names.index(label)
     return (position, 1.0) if len(names) > 2 else (0, 1.0 if position else -1.0)
+
+
+def _largest_sums(values: FloatArray, count: int) -> list[tuple[int, int]]:
+    """Return begin and end of disjoint parts: the largest sum, then the largest beside it, ..."""
+
+    def largest(begin: int, end: int) -> tuple[float, int, int, int, int]:
+        sums = np.append(0.0, np.cumsum(values[begin:end]))
+        last = int((sums - np.minimum.accumulate(sums)).argmax())
+        # Of equal sums, the shortest.
+        first = last - int(sums[last::-1].argmin())
+        return float(sums[last] - sums[first]), begin, begin + first, begin + last, end
+
+    found, pieces = list[tuple[int, int]](), [largest(0, len(values))]
+    while len(found) < count and (best := max(pieces))[0] > 0.0:
+        pieces.remove(best)
+        _, begin, first, last, end = best
+        found.append((first, last))
+        pieces += [largest(begin, first), largest(last, end)]
+    return found
 
 
 def _one_series(x: Any) -> SeriesBatch:

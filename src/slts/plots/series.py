@@ -139,7 +139,7 @@ def plot_contributions(
     Axes
         A heat map: one row per channel; time runs right. Contributions and offset sum to the
         decision value. Below it is the series: the three channels that contribute most,
-        standardised.
+        standardised. Shades are the stretches that support the class most, with their share.
     """
     if not isinstance(explanation, Explanation):
         raise TypeError(
@@ -165,6 +165,13 @@ def plot_contributions(
         line = (values[:, u] - filled[:, u].mean()) / spread[u]
         below.plot(line, linewidth=1.0, label=names[u], **channel_style(u))
     below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
+    for stretch in explanation.stretches(label):
+        below.axvspan(stretch.first - 0.5, stretch.last + 0.5, color="0.5", alpha=0.2, linewidth=0)
+        middle = (stretch.first + stretch.last) / 2
+        below.annotate(
+            f"{stretch.share:.0%}", (middle, 0.98), xycoords=("data", "axes fraction"),
+            ha="center", va="top", fontsize="x-small",
+        )  # fmt: skip
     below.set_yticks([])
     below.set_ylabel("series")
     time_axis(below, explanation.series.times)

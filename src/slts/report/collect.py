@@ -30,6 +30,7 @@ from slts.report.predictions import (
     missing_values,
     predict_series,
     set_sizes,
+    without_channels,
 )
 from slts.report.references import STRONGEST, Landmarks, References, TrainingSeries
 from slts.series import SeriesBatch
@@ -123,6 +124,7 @@ def collect(
         **of_series,
         "certificate": certificate(predictions),
         "importance": references.importance,
+        "without_channels": without_channels(predictions),
         "references": references.content(features),
         "snippets": snippets,
         "card": card(model, references, predictions),

@@ -671,7 +671,11 @@
     onGrid(svg, rows.length, steps, box, (r, i) =>
       [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
     place.replaceChildren(svg);
-    byId("map-words").replaceChildren(...keyOfColours(name), summary);
+    const stretchOf = ([first, last, adds, share, u]) => `${first} to ${last} (${plus(adds)}, ${percent(share)}; `
+      + `most in ${model.channels[u]})`;
+    const stretches = part.stretches.map(stretchOf).join(", ");
+    const shares = stretches && ` Steps that support it most: ${stretches}; in percent of all steps that support it.`;
+    byId("map-words").replaceChildren(...keyOfColours(name), summary + shares);
   };
 
   /** Rows of a sum with fixed decimals. What rounding loses goes to the largest row: the shown numbers add up. */

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import Outputs, SeriesClassifier
+from slts.estimators.local import LocalSLTSClassifier
 from slts.estimators.training_data import check_groups, unknown_labels
 from slts.guarantees import prediction_sets
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
@@ -159,6 +160,25 @@ def confusion(predictions: Predictions) -> dict[str, Any] | None:
     ]
     confused.sort(key=lambda pair: -pair["count"])
     return {"counts": counts.tolist(), "confused": confused}
+
+
+def without_channels(predictions: Predictions | None) -> dict[str, Any] | None:
+    """Leave-one-out accuracy without each channel, or why it is unknown; None without labels."""
+    if predictions is None or predictions.labels is None:
+        return None
+    model, batch = predictions.model, predictions.batch
+    if not isinstance(model, LocalSLTSClassifier) or batch.n_channels == 1:
+        return None
+    try:
+        found = model.accuracy_without_channels(batch, predictions.labels)
+    except DataError as error:
+        return {"reason": str(error)}
+    order = np.argsort(-found.without, kind="stable")
+    pairs = zip(found.channels[order].tolist(), found.without[order].tolist(), strict=True)
+    return {
+        "accuracy": found.accuracy, "n_series": found.n_series,
+        "channels": [list(pair) for pair in pairs],
+    }  # fmt: skip
 
 
 def missing_values(batch: SeriesBatch, names: list[str]) -> dict[str, Any]:

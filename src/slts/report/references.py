@@ -281,6 +281,10 @@ class Landmarks(References):
                 "intercept": rounded(sign * explanation.intercept[row]),
                 "rest": rounded(values.sum() - values[order].sum()),
             }
+            part["stretches"] = [
+                [first, last, *map(rounded, sums), channel]
+                for first, last, *sums, channel in explanation.stretches(self.model.classes_[code])
+            ]
             # A class can have no landmark with a weight.
             if len(order):
                 steps = sign * explanation.steps_through(np.full(len(order), row), order)

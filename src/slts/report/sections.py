@@ -328,7 +328,7 @@ def importance(content: Content) -> str:
         story=story,
         several=shown(maps),
         maps=", ".join(maps),
-        tables=tables,
+        tables=tables + _without_channels(content),
         metrics=shown(parts["metrics"]),
         no_metrics=shown(not parts["metrics"]),
         phases=shown(parts["metrics"] and parts["metrics"][0]["part"]),
@@ -365,6 +365,23 @@ def _channels(content: Content) -> tuple[str, str]:
         f"{percent(mean[top])} of all contributions.</p>"
     )
     return story, table("Importance of channels", rows, head, css="tint", caption=caption)
+
+
+def _without_channels(content: Content) -> str:
+    """The leave-one-out accuracy without each channel, highest first."""
+    parts, names = content["without_channels"], content["model"]["channels"]
+    if parts is None:
+        return ""
+    if "reason" in parts:
+        return f"<p>The accuracy without each channel is unknown: {escape(parts['reason'])}</p>"
+    rows = [["none", percent(parts["accuracy"])]]
+    rows += [[names[k], percent(accuracy)] for k, accuracy in parts["channels"]]
+    caption = (
+        f"Each of {count(parts['n_series'], 'series', 'series')} of this report predicted by a "
+        f"model that learns from all others, with the landmarks and snippets of this model."
+    )
+    head = ["Channel left out", "Accuracy"]
+    return table("Accuracy without a channel", rows, head, "plain short", caption)
 
 
 def landmarks(content: Content) -> str:

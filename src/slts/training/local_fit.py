@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.dataset import Part, SeriesScan
+from slts.series.values import observed_steps
 from slts.solvers.calibration import HeldOutDecisions, Validation
 from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span, gram, matmul
 from slts.training.held_out import parts_to_leave_out
@@ -78,34 +79,22 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     rows = np.searchsorted(anchors, tuning)
     blocks, series = [], data.named_series[anchors]
     # Among more series than anchors, few are landmarks.
-    landmark_rows = landmarks if len(anchors) == data.n_distinct else None
+    exact = len(anchors) == data.n_distinct
     with options.bar("Aligning and counting") as progress:
         for k, feature_map in enumerate(maps):
-            blocks.append(FeatureBlock.of(feature_map, series, landmark_rows, options.resources))
+            blocks.append(FeatureBlock.of(feature_map, series, options.resources, alone=exact))
             progress(k + 1, len(maps))
 
-    targets = one_vs_rest(data.codes[tuning], len(data.classes))
-    weights = data.loss_weights(options.class_weight, tuning)
-    groups = _groups_of(data, tuning)
-    blocks, span, first = _tune(blocks, rows, targets, weights, groups, len(data.classes), options)
+    tuned = _tune(data, tuning, blocks, rows, options)
     if isinstance(maps[-1], Snippets):
         # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
-        blocks[-1].weigh_by_coefficients(rows, span.basis @ first.slope)
+        tuned.blocks[-1].weigh_by_coefficients(rows, tuned.weights)
     # The same series have chosen the weights, so they cannot choose the penalty or decide again.
-    penalty = float(options.penalties[first.best]) * sum(block.weight for block in blocks)
-    model, report = _solve(data, anchors, blocks, penalty, options)
-
-    parts = parts_to_leave_out(data.codes[tuning], groups)
-    held_out = HeldOutDecisions(
-        span.leave_out(targets, weights, penalty, parts), data.codes[tuning],
-        data.weights_of(tuning), groups,
-    )  # fmt: skip
+    model, report = _solve(data, anchors, tuned.blocks, tuned.penalty, options)
     model, origins = _name_origins(model, data, landmarks)
-    kind = "leave-one-out" if groups is None else "leave-one-group-out"
-    validation = Validation.of(kind, held_out, tuning)
     return LocalFit(
-        model=model, landmark_indices=data.indices[landmarks], origins=origins, held_out=held_out,
-        validation=validation, bank_names=bank_names, report=report,
+        model=model, landmark_indices=data.indices[landmarks], origins=origins,
+        held_out=tuned.held_out, validation=tuned.validation, bank_names=bank_names, report=report,
     )  # fmt: skip
 
 
@@ -202,16 +191,17 @@ class FeatureBlock:
         cls,
         feature_map: AlignedProducts | Snippets,
         series: SeriesBatch,
-        landmarks: IntArray | None,
         resources: Resources,
+        *,
+        alone: bool,
     ) -> FeatureBlock:
         """Compute features. Those of snippets have equal variances.
 
-        `landmarks` are the positions of the landmarks that are left out of their own features.
+        `alone` leaves landmarks out of their own features.
         """
         features = feature_map(series, resources).astype(np.float64, copy=False)
-        if landmarks is not None and isinstance(feature_map, AlignedProducts):
-            feature_map.leave_out_selves(features, landmarks)
+        if alone and isinstance(feature_map, AlignedProducts):
+            feature_map.leave_out_selves(features, series)
         features = features.reshape(len(series), -1)
         centre = features.mean(axis=0)
         features -= centre
@@ -266,6 +256,15 @@ class FeatureBlock:
             np.multiply(self.features, factors, out=self.features)
             np.multiply(self.scale, factors, out=self.scale)
 
+    def without_channel(self, channel: int) -> FeatureBlock:
+        """Return the features with zeros for the snippets that see a channel."""
+        assert isinstance(self.feature_map, Snippets)
+        seen = np.logical_or.reduceat(
+            self.feature_map.channels == channel, self.feature_map.first[:-1]
+        )
+        features = self.features * np.repeat(~seen, len(self.centre) // len(seen))
+        return self._scaled(self.feature_map, features, self.centre)
+
     def kernel_coefficients(self) -> tuple[FloatArray, FloatArray]:
         """Turn the features in place into coefficients of inner products with them.
 
@@ -291,30 +290,53 @@ def _groups_of(data: TrainingSet, rows: IntArray) -> IntArray | None:
     return groups
 
 
+class _Tuned(NamedTuple):
+    """Features with the chosen phases and weight, and the fit to some series.
+
+    Attributes
+    ----------
+    blocks
+        The features.
+    penalty
+        That of the inner products of all blocks together.
+    weights
+        The fit is the combination of the features of the series with these weights, shape (series,
+        targets).
+    held_out, validation
+        Decisions of fits without the series, and their accuracy.
+    """
+
+    blocks: list[FeatureBlock]
+    penalty: float
+    weights: FloatArray
+    held_out: HeldOutDecisions
+    validation: Validation
+
+
 def _tune(
+    data: TrainingSet,
+    tuning: IntArray,
     blocks: list[FeatureBlock],
     rows: IntArray,
-    targets: FloatArray,
-    weights: FloatArray,
-    groups: IntArray | None,
-    n_classes: int,
     options: LocalOptions,
-) -> tuple[list[FeatureBlock], Span, LeaveOneOut]:
+) -> _Tuned:
     """Choose the phases and the weight of the snippets by the error on series that are left out.
 
     Usually snippets have most of the weight. Whole landmarks have it, with most phases, if that is
     better by two standard errors of the difference: the smaller of two noisy errors may be so by
-    chance. With groups, each is left out as a whole, and is one draw for the standard error.
-
-    Returns the features, and the best fit to these series.
+    chance. With groups, each is left out as a whole, and is one draw for the standard error. `rows`
+    are the rows of the `tuning` series in the features.
     """
+    codes, groups = data.codes[tuning], _groups_of(data, tuning)
+    targets = one_vs_rest(codes, len(data.classes))
+    weights = data.loss_weights(options.class_weight, tuning)
     whole, *snippets = blocks
     aligned = {n: whole.with_phases(n) for n in options.phases}
     shares = _SHARES if snippets else (0.0, 0.0)
     candidates = [(min(options.phases), shares[0]), (max(options.phases), shares[1])]
     counts = _products(snippets, rows)
     penalties = options.penalties
-    if groups is None and len(rows) == n_classes:
+    if groups is None and len(rows) == len(data.classes):
         # Every series is left out with its class: larger penalties have smaller errors by that.
         penalties = penalties[: (len(penalties) + 1) // 2]
 
@@ -332,8 +354,17 @@ def _tune(
         deviations = np.bincount(groups, deviations)
     is_better = gain > _STANDARD_ERRORS * float(np.sqrt(deviations @ deviations))
     n, share = candidates[is_better]
-    kept = [aligned[n], *(replace(block, weight=share) for block in snippets)]
-    return kept, *(other if is_better else usual)
+    span, best = other if is_better else usual
+    penalty = float(penalties[best.best]) * (1.0 + share)
+    held_out = HeldOutDecisions(
+        span.leave_out(targets, weights, penalty, parts_to_leave_out(codes, groups)), codes,
+        data.weights_of(tuning), groups,
+    )  # fmt: skip
+    kind = "leave-one-out" if groups is None else "leave-one-group-out"
+    return _Tuned(
+        [aligned[n], *(replace(block, weight=share) for block in snippets)],
+        penalty, span.basis @ best.slope, held_out, Validation.of(kind, held_out, tuning),
+    )  # fmt: skip
 
 
 def _solve(
@@ -392,6 +423,76 @@ def _products(blocks: Sequence[FeatureBlock], rows: IntArray, arrays: Any = np) 
         features = block.features if len(rows) == len(block.features) else block.features[rows]
         products += block.weight * gram(arrays.asarray(features))
     return products
+
+
+# ---- without channels
+
+
+class ChannelAccuracies(NamedTuple):
+    """Leave-one-out accuracy with all channels, and without each of some channels.
+
+    Attributes
+    ----------
+    accuracy
+        With all channels.
+    channels
+        Positions of the channels that were left out, one at a time.
+    without
+        The accuracy without each of them.
+    n_series
+        Number of distinct series that were left out, one at a time.
+    """
+
+    accuracy: float
+    channels: IntArray
+    without: FloatArray
+    n_series: int
+
+
+def leave_out_channels(
+    data: TrainingSet, model: LinearModel, channels: IntArray, options: LocalOptions
+) -> ChannelAccuracies:
+    """Leave out series with all channels, and without each one.
+
+    Snippets are counted once: those that see a channel are left out with it. Whole landmarks are
+    aligned again, because all channels together decide about paths, unit rows and components.
+    """
+    order = data.shuffled(_ANCHOR_PURPOSE)
+    data = data.take(data.evenly(min(_TUNING, _most_anchors(list(model.maps), options)), order))
+    options = replace(options, phases=(model.aligned[0].n_phases,), n_snippets=0)
+    rows, series = np.arange(len(data)), data.named_series
+    landmarks, banks = model.aligned[0].landmarks, model.aligned[0].banks
+
+    def block(feature_map: AlignedProducts | Snippets, batch: SeriesBatch) -> FeatureBlock:
+        return FeatureBlock.of(feature_map, batch, options.resources, alone=True)
+
+    def accuracy(whole: FeatureBlock, counts: list[FeatureBlock]) -> float:
+        return _tune(data, rows, [whole, *counts], rows, options).validation.accuracy
+
+    without = []
+    with options.bar("Leaving out channels") as progress:
+        counts = [] if model.snippets is None else [block(model.snippets, series)]
+        everything = accuracy(block(model.aligned[0], series), counts)
+        for k, channel in enumerate(channels.tolist()):
+            rest, others = (_without_channel(batch, channel) for batch in (series, landmarks))
+            whole = _draw_maps(replace(data, series=rest), others, banks, options)[0]
+            kept = [of_counts.without_channel(channel) for of_counts in counts]
+            without.append(accuracy(block(whole, rest), kept))
+            progress(k + 1, len(channels))
+    return ChannelAccuracies(everything, channels, np.array(without), len(data))
+
+
+def _without_channel(batch: SeriesBatch, channel: int) -> SeriesBatch:
+    values = np.ascontiguousarray(np.delete(batch.values, channel, axis=1))
+    rest = batch.with_values(values, None)
+    n_observed = np.add.reduceat(observed_steps(rest), rest.offsets[:-1], dtype=np.int64)
+    if not n_observed.all():
+        name = batch.channel_names[channel] if batch.channel_names else f"channel {channel}"
+        raise DataError(
+            f"{batch.name_of(int(n_observed.argmin()))} has values in {name} only: nothing is left "
+            f"without this channel. Leave the series out."
+        )
+    return rest
 
 
 # ---- more series than anchors
