@@ -1,6 +1,7 @@
 """Snippets, written as plainly as possible: no lanes, no tiles, no padding.
 
 Series are (time, channels) arrays in the units of the data. Everything is float64.
+The kernel compares thresholds in float32; `rounding` bounds how far it is off.
 """
 
 import numpy as np
@@ -28,29 +29,38 @@ def distances(x, snippets, k):
     steps = np.arange(len(x))[:, None, None] + around[:, None] + np.arange(width) - (width - 1) // 2
     steps = np.clip(steps, 0, len(x) - 1)
     total = np.zeros(len(x))
-    for channel, own in zip(snippets.channels_of(k), snippets.values_of(k), strict=True):
-        own = (own - scale.centre[channel]) / scale.spread[channel]
+    for channel, own in zip(snippets.channels_of(k), compared(snippets, k), strict=True):
         windows = (x[steps, channel].mean(axis=2) - scale.centre[channel]) / scale.spread[channel]
         if snippets.shape_only[k]:
-            own, windows = bends(own), bends(windows)
-        if snippets.by_strength[k]:
-            own = own - own.mean()
-            own = 100.0 * own / np.sqrt(np.sum(own**2) + _FLAT)
+            windows = bends(windows)
         total += np.sum((windows - own) ** 2, axis=1)
     return total
 
 
-def squares(snippets, k):
-    """Squares of the values of snippet k as they are compared, which sum to one."""
+def compared(snippets, k):
+    """What is compared of the values of snippet k, a row for each channel."""
     own = snippets.channels_of(k)[:, None]
     values = (snippets.values_of(k) - snippets.scale.centre[own]) / snippets.scale.spread[own]
     if snippets.shape_only[k]:
-        values = np.pad(bends(values), ((0, 0), (1, 1)))
+        values = bends(values)
     if snippets.by_strength[k]:
         moves = values - values.mean(axis=1, keepdims=True)
         values = moves / np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + _FLAT)
         values = 100.0 * values
-    shares = values**2 + 1e-9
+    return values
+
+
+def rounding(snippets, k):
+    """Largest error of the kernel at the thresholds of snippet k, by which it raises them."""
+    n = snippets.values_of(k).size
+    size = np.sum(compared(snippets, k) ** 2) + snippets.thresholds[k]
+    return np.finfo(np.float32).eps * (3 * n + 16) * size
+
+
+def squares(snippets, k):
+    """Squares of the values of snippet k as they are compared, which sum to one."""
+    edge = int(snippets.shape_only[k])
+    shares = np.pad(compared(snippets, k), ((0, 0), (edge, edge))) ** 2 + 1e-9
     return shares / shares.sum()
 
 
@@ -60,14 +70,15 @@ def bends(windows):
     return result / np.sqrt(np.mean(result**2, axis=-1, keepdims=True) + _FLAT)
 
 
-def counts(x, snippets):
-    """Number of steps within each threshold, shape (snippets, thresholds)."""
-    return np.array(
-        [
-            (distances(x, snippets, k)[:, None] <= snippets.thresholds[k]).sum(axis=0)
-            for k in range(len(snippets))
-        ]
-    )
+def met(x, snippets, k, raised=1.0):
+    """Whether each step meets each threshold of snippet k, raised by some times the rounding."""
+    limits = snippets.thresholds[k] + raised * rounding(snippets, k)
+    return distances(x, snippets, k)[:, None] <= limits
+
+
+def counts(x, snippets, raised=1.0):
+    """Number of steps that meet each threshold, shape (snippets, thresholds)."""
+    return np.array([met(x, snippets, k, raised).sum(axis=0) for k in range(len(snippets))])
 
 
 def features(series, snippets):
@@ -92,9 +103,9 @@ def attribution(x, snippets, coef):
     terms = np.zeros((len(coef), *x.shape))
     divisors = [len(x)] if snippets.longest is None else [len(x), snippets.longest]
     for k in range(len(snippets)):
-        near, channels = distances(x, snippets, k), snippets.channels_of(k)
+        near, channels = met(x, snippets, k), snippets.channels_of(k)
         for i in range(len(x)):
-            more = (near[i] <= snippets.thresholds[k]) - snippets.shares[k]
+            more = near[i] - snippets.shares[k]
             added = (coef[:, k] * more[:, None] / divisors).sum(axis=(1, 2))
             dilation = min(snippets.dilations[k], len(x))
             width = dilation if snippets.averaged[k] else 1

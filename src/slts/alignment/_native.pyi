@@ -170,10 +170,17 @@ def window_distances(
     out: npt.NDArray[np.float64],
     target: Target,
 ) -> None: ...
+def window_met(
+    windows: Windows,
+    which: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    out: npt.NDArray[np.uint8],
+    target: Target,
+) -> None: ...
 def window_attribution(
     windows: Windows,
     which: npt.NDArray[np.int64],
-    distances: npt.NDArray[np.float64],
+    met: npt.NDArray[np.uint8],
     weights: npt.NDArray[np.float64],
     terms: npt.NDArray[np.float64],
     totals: npt.NDArray[np.float64],

@@ -41,20 +41,18 @@ _QUANTILES = (0.02, 0.1, 0.35, 0.75)
 # of other channels hides that of one.
 _MOST_CHANNELS, _MOST_STRENGTH_CHANNELS = 9, 3
 # The steps nearest to a snippet that is so much larger are those that follow it most, whatever else
-# they do. Squared distances are still rounded by less than `_ROUNDING`.
+# they do.
 _STRENGTH_FACTOR = 100.0
 # Channels that a description names.
 _MOST_NAMED = 4
-# Distances are rounded; those at a threshold must not depend on it.
-_ROUNDING = 1e-9
 # About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
 _BLOCK_OPERATIONS = 5e7
 # Parts of the snippets that threads work on, if there are few series.
 _PARTS = 8
 # Functions of the features that are worth sending them to a GPU.
 _MANY_FUNCTIONS = 200
-# Distances that are held at once.
-_DISTANCES = 2**16
+# Bytes of distances, or of met thresholds, that are held at once.
+_HELD = 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +172,7 @@ class Snippets(PlainState):
         thresholds = np.empty_like(drawn.thresholds)
         for p in np.unique(others):
             for which, distances in drawn.distances(batch[p : p + 1], np.flatnonzero(others == p)):
-                thresholds[which] = _row_quantiles(distances) + _ROUNDING
+                thresholds[which] = _row_quantiles(distances)
         return replace(drawn, thresholds=thresholds)
 
     def __len__(self) -> int:
@@ -344,7 +342,8 @@ class Snippets(PlainState):
             # Thresholds ascend: a step that meets k of them meets the k largest.
             sums = np.cumsum(per_step[:, :, ::-1], axis=2)
             sums = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
-            last = coef, sums - usual[:, :, np.newaxis], usual
+            more = np.ascontiguousarray(sums - usual[:, :, np.newaxis])
+            last = coef, more, np.ascontiguousarray(usual)
             self.__dict__["_last"] = last
         return last[1], last[2]
 
@@ -362,10 +361,8 @@ class Snippets(PlainState):
         weights, target = self.step_weights(series.n_steps, coef), native.selected_target()
         terms = np.zeros((series.n_channels, series.n_steps, len(coef)))
         totals = np.zeros((len(self), len(coef)))
-        for part, distances in self.distances(series, which):
-            native.window_attribution(
-                self._windows, part, distances, weights, terms, totals, target
-            )
+        for part, met in self._rows(native.window_met, np.uint8, series, which):
+            native.window_attribution(self._windows, part, met, weights, terms, totals, target)
         usual = self.usual(series.lengths, coef)[0][:, which]
         contributions = terms.transpose(2, 1, 0)
         contributions[:, np.isnan(series.values)] = 0.0
@@ -377,12 +374,8 @@ class Snippets(PlainState):
 
         Shape (snippets, steps). `which` is in ascending order.
         """
-        met = np.zeros((len(which), series.n_steps), dtype=np.uint8)
-        for part, distances in self.distances(series, which):
-            places = np.searchsorted(which, part)
-            for limits in self.thresholds[part].T:
-                met[places] += distances <= limits[:, np.newaxis]
-        return met
+        parts = self._rows(native.window_met, np.uint8, series, which)
+        return np.concatenate([met for _, met in parts])
 
     def _divisors(self, lengths: IntArray) -> FloatArray:
         """Return what counts are divided by, shape (series, kinds)."""
@@ -398,16 +391,22 @@ class Snippets(PlainState):
 
         Shape (snippets, steps). `which` is in ascending order.
         """
+        return self._rows(native.window_distances, np.float64, series, which)
+
+    def _rows(
+        self, kernel: Any, dtype: type[np.generic], series: SeriesBatch, which: IntArray
+    ) -> Iterator[tuple[IntArray, npt.NDArray[Any]]]:
+        """Yield some snippets and a row of what a kernel computes for each."""
         if len(which) and not 0 <= which[0] <= which[-1] < len(self):
             raise IndexError(f"There are {len(self)} snippets, 0 to {len(self) - 1}. Got {which}.")
         series = fill_gaps(series, self.scale.centre)
         target = native.selected_target()
-        step = max(1, _DISTANCES // series.n_steps)
+        step = max(1, _HELD // (series.n_steps * np.dtype(dtype).itemsize))
         for begin in range(0, len(which), step):
             check_stopped()
             part = which[begin : begin + step]
-            out = np.empty((len(part), series.n_steps))
-            native.window_distances(self._windows, part, series.values, out, target)
+            out = np.empty((len(part), series.n_steps), dtype)
+            kernel(self._windows, part, series.values, out, target)
             yield part, out
 
     @cached_property

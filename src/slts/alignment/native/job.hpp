@@ -138,11 +138,14 @@ struct Target {
     int vector_bytes;
     Result (*run_float)(const Job<float>&);
     Result (*run_double)(const Job<double>&);
-    void (*run_windows)(const WindowJob&);
+    void (*count_windows)(const WindowJob<float>&);
+    void (*measure_windows)(const WindowJob<double>&);
     void (*add_shifted)(const Shifts&, const double*, std::int64_t, double*);
 
     Result run(const Job<float>& job) const { return run_float(job); }
     Result run(const Job<double>& job) const { return run_double(job); }
+    void run(const WindowJob<float>& job) const { count_windows(job); }
+    void run(const WindowJob<double>& job) const { measure_windows(job); }
     template <class T>
     std::int64_t width() const {
         return vector_bytes / static_cast<std::int64_t>(sizeof(T));

@@ -77,7 +77,8 @@ SLTS_INLINE int native_count_at_most(V a, V b) {
 #if defined(__SSE2__)
 SLTS_NATIVE(__m128, _mm_max_ps, _mm_min_ps, _mm_movemask_ps(_mm_cmpgt_ps(a, b)))
 SLTS_NATIVE(__m128d, _mm_max_pd, _mm_min_pd, _mm_movemask_pd(_mm_cmpgt_pd(a, b)))
-SLTS_NATIVE_COUNT(__m128d, (0x94 >> 2 * _mm_movemask_pd(_mm_cmple_pd(a, b))) & 3)
+// Bits of a number below 16, from a table in hexadecimal digits.
+SLTS_NATIVE_COUNT(__m128, (0x4332322132212110 >> 4 * _mm_movemask_ps(_mm_cmple_ps(a, b))) & 15)
 #elif defined(__ARM_NEON)
 SLTS_NATIVE(float32x4_t, vmaxq_f32, vminq_f32,
             vaddvq_u32(vandq_u32(vcgtq_f32(a, b), uint32x4_t{1, 2, 4, 8})))
@@ -89,12 +90,12 @@ SLTS_NATIVE(__m256, _mm256_max_ps, _mm256_min_ps,
             _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)))
 SLTS_NATIVE(__m256d, _mm256_max_pd, _mm256_min_pd,
             _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_GT_OQ)))
-SLTS_NATIVE_COUNT(__m256d, __builtin_popcount(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ))))
+SLTS_NATIVE_COUNT(__m256, __builtin_popcount(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LE_OQ))))
 #endif
 #if defined(__AVX512F__)
 SLTS_NATIVE(__m512, _mm512_max_ps, _mm512_min_ps, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ))
 SLTS_NATIVE(__m512d, _mm512_max_pd, _mm512_min_pd, _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ))
-SLTS_NATIVE_COUNT(__m512d, __builtin_popcount(_mm512_cmp_pd_mask(a, b, _CMP_LE_OQ)))
+SLTS_NATIVE_COUNT(__m512, __builtin_popcount(_mm512_cmp_ps_mask(a, b, _CMP_LE_OQ)))
 #endif
 #undef SLTS_NATIVE
 #undef SLTS_NATIVE_COUNT

@@ -14,7 +14,8 @@
     namespace slts::TARGET {                                               \
     Result run(const Job<float>&);                                         \
     Result run(const Job<double>&);                                        \
-    void run(const WindowJob&);                                            \
+    void run(const WindowJob<float>&);                                     \
+    void run(const WindowJob<double>&);                                    \
     void add_shifted(const Shifts&, const double*, std::int64_t, double*); \
     }
 SLTS_DECLARE(baseline)
@@ -62,13 +63,16 @@ bool has_avx512() {
 
 const Target kTargets[] = {
 #if defined(SLTS_X86)
-    {"avx512", has_avx512, 64, avx512::run, avx512::run, avx512::run, avx512::add_shifted},
-    {"avx2", has_avx2, 32, avx2::run, avx2::run, avx2::run, avx2::add_shifted},
+    {"avx512", has_avx512, 64, avx512::run, avx512::run, avx512::run, avx512::run,
+     avx512::add_shifted},
+    {"avx2", has_avx2, 32, avx2::run, avx2::run, avx2::run, avx2::run, avx2::add_shifted},
 #endif
 #if defined(__aarch64__) || defined(_M_ARM64)
-    {"neon", always, 16, baseline::run, baseline::run, baseline::run, baseline::add_shifted},
+    {"neon", always, 16, baseline::run, baseline::run, baseline::run, baseline::run,
+     baseline::add_shifted},
 #else
-    {"baseline", always, 16, baseline::run, baseline::run, baseline::run, baseline::add_shifted},
+    {"baseline", always, 16, baseline::run, baseline::run, baseline::run, baseline::run,
+     baseline::add_shifted},
 #endif
 };
 

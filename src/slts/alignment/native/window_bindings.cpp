@@ -22,13 +22,12 @@ void make_windows(WindowStore* self, Array<const double, 2> values, Ids first, I
                   Ids dilations, Array<const bool, 1> averaged, Array<const bool, 1> shape_only,
                   Array<const double, 2> thresholds, Array<const double, 1> centre,
                   Array<const double, 1> spread) {
-    const Windows windows{
-        values.data(), first.data(),          channels.data(),          thresholds.data(),
-        nullptr,       size(values.shape(1)), size(thresholds.shape(1))};
+    const Windows<double> windows{values.data(), first.data(),          channels.data(),
+                                  nullptr,       size(values.shape(1)), size(thresholds.shape(1))};
     std::vector<Comparison> comparisons;
     for (std::size_t w = 0; w < dilations.size(); ++w)
         comparisons.push_back({dilations(w), averaged(w), shape_only(w)});
-    new (self) WindowStore(windows, comparisons,
+    new (self) WindowStore(windows, thresholds.data(), comparisons,
                            {{centre.data(), centre.data() + centre.size()},
                             {spread.data(), spread.data() + spread.size()}});
 }
@@ -44,22 +43,37 @@ void counts(const WindowStore& windows, Array<const double, 2> values,
     });
 }
 
-void distances(const WindowStore& windows, Ids ids, Array<const double, 2> values,
-               Array<double, 2> out, const Target& target) {
+template <class T>
+void rows(const WindowStore& windows, Ids ids, Array<const double, 2> values,
+          const WindowJob<T>& job, const Target& target) {
     const std::int64_t offsets[] = {0, size(values.shape(0))};
     const Series series{values.data(), offsets, 1, size(values.shape(1))};
     without_gil(nullptr, [&](Poll poll) {
-        return window_distances(windows, as_vector(ids), series, out.data(), target, poll);
+        return window_rows(windows, as_vector(ids), series, job, target, poll);
     });
 }
 
-void attribution(const WindowStore& windows, Ids ids, Array<const double, 2> distances,
+void distances(const WindowStore& windows, Ids ids, Array<const double, 2> values,
+               Array<double, 2> out, const Target& target) {
+    WindowJob<double> job;
+    job.distances = out.data();
+    rows(windows, ids, values, job, target);
+}
+
+void met(const WindowStore& windows, Ids ids, Array<const double, 2> values,
+         Array<std::uint8_t, 2> out, const Target& target) {
+    WindowJob<float> job;
+    job.met = out.data();
+    rows(windows, ids, values, job, target);
+}
+
+void attribution(const WindowStore& windows, Ids ids, Array<const std::uint8_t, 2> met,
                  Array<const double, 3> weights, Array<double, 3> terms, Array<double, 2> totals,
                  const Target& target) {
     nb::gil_scoped_release nogil;
     attribute_windows(windows, as_vector(ids),
-                      {size(terms.shape(1)), size(terms.shape(0)), size(terms.shape(2)),
-                       distances.data(), weights.data(), terms.data(), totals.data()},
+                      {size(terms.shape(1)), size(terms.shape(0)), size(terms.shape(2)), met.data(),
+                       weights.data(), terms.data(), totals.data()},
                       target);
 }
 
@@ -75,7 +89,8 @@ void bind_windows(nb::module_& m) {
           "window_begin"_a, "window_end"_a, "out"_a.noconvert(), "target"_a, "token"_a.none());
     m.def("window_distances", &distances, "windows"_a, "which"_a, "values"_a, "out"_a.noconvert(),
           "target"_a);
-    m.def("window_attribution", &attribution, "windows"_a, "which"_a, "distances"_a, "weights"_a,
+    m.def("window_met", &met, "windows"_a, "which"_a, "values"_a, "out"_a.noconvert(), "target"_a);
+    m.def("window_attribution", &attribution, "windows"_a, "which"_a, "met"_a, "weights"_a,
           "terms"_a.noconvert(), "totals"_a.noconvert(), "target"_a);
 }
 

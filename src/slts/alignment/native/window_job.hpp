@@ -6,7 +6,7 @@
 namespace slts {
 
 // Most vectors of steps that are compared at once, and the most lanes of a vector.
-inline constexpr int kWindowVectors = 4, kMostLanes = 8;
+inline constexpr int kWindowVectors = 4, kMostLanes = 16;
 
 // Steps beyond the end of a series that the kernel reads and ignores.
 inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
@@ -15,24 +15,21 @@ inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
 // not scaled up to a shape.
 inline constexpr double kWindowFlatness = 1e-2;
 
-// Squared distances of values up to this size may be sums of products: they are rounded by less
-// than 1e-9 then.
-inline constexpr double kLargestProduct = 16.0;
-
 // Values at either end of a window that have no second difference.
 inline constexpr std::int64_t kBendEdge = 1;
 
 // Short windows of some channels. Window w has the channels first[w], ..., first[w + 1] - 1 of
 // `channels`, and as many times `length` values. Its results go to row id[w]. A threshold for
-// squared distances |x - y|^2 is a level for x.y - |x|^2 / 2, which has half of the operations.
+// squared distances |x - y|^2 is a level for x.y - |x|^2 / 2, which has half of the operations:
+// levels are compared in float32, and distances are float64.
+template <class T>
 struct Windows {
-    const double* values = nullptr;
+    const T* values = nullptr;
     const std::int64_t* first = nullptr;
     const std::int64_t* channels = nullptr;
-    const double* thresholds = nullptr;  // windows x n_thresholds
     const std::int64_t* id = nullptr;
     std::int64_t length = 0, n_thresholds = 0;
-    const double* levels = nullptr;  // windows x n_thresholds: (|y|^2 - threshold) / 2
+    const float* levels = nullptr;  // windows x n_thresholds: (|y|^2 - threshold) / 2
 };
 
 // Factors of copies of an array that are `apart` from each other; the middle one is in its place.
@@ -45,26 +42,24 @@ struct Shifts {
 // compared with steps that are `dilation` apart, or with means of as many neighbouring steps if
 // `averaged`; by their second differences, scaled to unit mean square in each channel, if
 // `shape_only`.
+template <class T>
 struct WindowJob {
-    Windows windows;
+    Windows<T> windows;
     std::int64_t begin = 0, end = 0;
     std::int64_t step_begin = 0, step_end = 0, steps = 0;
     // Not larger than the series, whose edge values repeat beyond its ends in any case.
     std::int64_t dilation = 1;
     bool averaged = false, shape_only = false;
-    // Whether columns are made for windows that are not `shape_only` too.
-    bool use_columns = false;
-    // Whether values are small enough for levels.
-    bool small_values = false;
     std::int64_t pad = 0, stride = 0;
     const double* padded = nullptr;      // channels x stride: the series with `pad` steps before it
     double* means = nullptr;             // channels x stride, if `averaged`
     double* sums = nullptr;              // steps of a channel that means are made from
     const std::int64_t* used = nullptr;  // channels of the windows
     std::int64_t n_used = 0;
-    double* columns = nullptr;       // channels x length x vectors: the values at each distance
-    double* starts = nullptr;        // channels x vectors: -|x|^2 / 2
+    T* columns = nullptr;            // channels x length x vectors: the values at each distance
+    T* starts = nullptr;             // channels x vectors: -|x|^2 / 2
     std::int32_t* counts = nullptr;  // rows x n_thresholds: near steps are added
+    std::uint8_t* met = nullptr;     // rows x steps: met thresholds, instead of `counts`
     double* distances = nullptr;     // rows x steps
 };
 

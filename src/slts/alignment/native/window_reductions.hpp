@@ -18,8 +18,8 @@ inline bool count_windows(const WindowStore& windows, const Series& series, Span
     std::int64_t longest = 0;
     for (std::int64_t p = 0; p < series.count; ++p)
         longest = std::max(longest, offsets[p + 1] - offsets[p]);
-    PaddedSeries padded(windows, longest, series.channels, target, poll);
-    WindowJob job{windows.view()};
+    PaddedSeries<float> padded(windows, longest, series.channels, target, poll);
+    WindowJob<float> job{windows.view<float>()};
     const std::int64_t n_thresholds = job.windows.n_thresholds;
     for (std::int64_t p = 0; p < series.count; ++p) {
         padded.read(series.values + offsets[p] * series.channels, offsets[p + 1] - offsets[p]);
@@ -34,26 +34,25 @@ inline bool count_windows(const WindowStore& windows, const Series& series, Span
     return true;
 }
 
-// Distances of the windows `ids`, in ascending order, to every step of one series, into (ids,
-// steps). Returns false if the run was stopped.
-inline bool window_distances(const WindowStore& windows, const std::vector<std::int64_t>& ids,
-                             const Series& series, double* out, const Target& target, Poll poll) {
-    PaddedSeries padded(windows, series.offsets[1], series.channels, target, poll);
+// Distances of the windows `ids`, in ascending order, to every step of one series if T is double,
+// or the number of thresholds that each step meets if T is float, into the (ids, steps) that `job`
+// has for it. Returns false if the run was stopped.
+template <class T>
+bool window_rows(const WindowStore& windows, const std::vector<std::int64_t>& ids,
+                 const Series& series, WindowJob<T> job, const Target& target, Poll poll) {
+    PaddedSeries<T> padded(windows, series.offsets[1], series.channels, target, poll);
     padded.read(series.values, series.offsets[1]);
-    std::vector<std::int64_t> places, rows(static_cast<std::size_t>(windows.count()));
-    for (const std::int64_t id : ids) {
-        rows[windows.place(id)] = static_cast<std::int64_t>(places.size());
-        places.push_back(windows.place(id));
-    }
-    std::sort(places.begin(), places.end());
-    WindowJob job{windows.view()};
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(windows.count()), -1);
+    for (std::size_t k = 0; k < ids.size(); ++k)
+        rows[windows.place(ids[k])] = static_cast<std::int64_t>(k);
+    job.windows = windows.view<T>();
     job.windows.id = rows.data();
-    job.distances = out;
     // Neighbours of one kind are compared together.
-    for (std::size_t k = 0; k < places.size();) {
-        const std::int64_t begin = places[k], last = windows.kind_of(begin).end;
-        std::int64_t end = begin;
-        for (; k < places.size() && places[k] == end && end < last; ++k) ++end;
+    for (std::int64_t begin = 0, end; begin < windows.count(); begin = end) {
+        end = begin + 1;
+        if (rows[begin] < 0) continue;
+        for (const std::int64_t last = windows.kind_of(begin).end; end < last; ++end)
+            if (rows[end] < 0) break;
         if (!padded.compare(job, begin, end)) return false;
     }
     return true;
@@ -66,7 +65,7 @@ inline constexpr double kSmallSquare = 1e-9;
 // Inputs and outputs of `attribute_windows`.
 struct WindowAttribution {
     std::int64_t steps, channels, problems;
-    const double* distances;  // ids x steps
+    const std::uint8_t* met;  // ids x steps: the number of met thresholds
     const double* weights;    // all windows x (thresholds + 1) x problems
     double* terms;            // channels x steps x problems
     double* totals;           // all windows x problems: the sum of each window
@@ -100,7 +99,7 @@ inline void divide_means(const WindowAttribution& job, const std::vector<double>
 // belongs to values beyond the ends of the series is left out.
 inline void attribute_windows(const WindowStore& windows, const std::vector<std::int64_t>& ids,
                               const WindowAttribution& job, const Target& target) {
-    const Windows all = windows.view();
+    const Windows<double> all = windows.view<double>();
     const std::int64_t problems = job.problems, n_levels = all.n_thresholds + 1;
     const std::int64_t half = all.length / 2;
     // What is added at each step, with zeros beyond the ends as far as two windows reach.
@@ -108,25 +107,31 @@ inline void attribute_windows(const WindowStore& windows, const std::vector<std:
     std::vector<double> padded(static_cast<std::size_t>(job.steps * problems + 2 * far)), means;
     std::vector<double> shares(static_cast<std::size_t>(all.length));
     double* added = padded.data() + far;
-    std::vector<std::int64_t> met(static_cast<std::size_t>(n_levels));
+    // Some counts of each level, in turn: additions do not wait.
+    constexpr std::int64_t kTurns = 4;
+    std::vector<std::int64_t> often(static_cast<std::size_t>(kTurns * n_levels));
     for (std::size_t w = 0; w < ids.size(); ++w) {
         const std::int64_t place = windows.place(ids[w]);
-        const double* distances = job.distances + static_cast<std::int64_t>(w) * job.steps;
-        const double* limits = all.thresholds + place * all.n_thresholds;
+        const std::uint8_t* met = job.met + static_cast<std::int64_t>(w) * job.steps;
         const double* weights = job.weights + ids[w] * n_levels * problems;
-        std::fill(met.begin(), met.end(), 0);
+        std::fill(often.begin(), often.end(), 0);
         for (std::int64_t i = 0; i < job.steps; ++i) {
-            std::int64_t level = 0;
-            for (std::int64_t t = 0; t < all.n_thresholds; ++t) level += distances[i] <= limits[t];
-            ++met[level];
-            std::copy_n(weights + level * problems, problems, added + i * problems);
+            ++often[i % kTurns * n_levels + met[i]];
+            if (problems == 1)
+                added[i] = weights[met[i]];
+            else
+                std::copy_n(weights + met[i] * problems, problems, added + i * problems);
         }
         // From counts of levels: series in which they are the same have equal sums.
         double* total = job.totals + ids[w] * problems;
         std::fill_n(total, problems, 0.0);
-        for (std::int64_t level = 0; level < n_levels; ++level)
+        for (std::int64_t level = 0; level < n_levels; ++level) {
+            std::int64_t steps = 0;
+            for (std::int64_t turn = 0; turn < kTurns; ++turn)
+                steps += often[turn * n_levels + level];
             for (std::int64_t p = 0; p < problems; ++p)
-                total[p] += static_cast<double>(met[level]) * weights[level * problems + p];
+                total[p] += static_cast<double>(steps) * weights[level * problems + p];
+        }
 
         const auto [dilation, averaged, _] = windows.kind_of(place).comparison;
         const std::int64_t apart = std::min(dilation, job.steps), pad = averaged ? half * apart : 0;

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "job.hpp"
@@ -15,12 +17,20 @@
 
 namespace slts {
 
-// Scaled values are clipped here, so that their squares stay finite.
-inline constexpr double kLargestScaled = 1e140;
+// Scaled values are clipped here, so that their squares stay finite in float32.
+inline constexpr double kLargestScaled = 1e17;
 // Steps that one call compares with all windows of a kind: whole vectors.
 inline constexpr std::int64_t kWindowSteps = 1024;
-// Windows that use a channel, from which on it pays to copy what they see of it.
-inline constexpr std::int64_t kFewWindows = 4;
+
+// A step meets a threshold if its distance, in float32, is at most this much larger than the
+// threshold. The distance is -2 (x.y - |x|^2 / 2 - level) + threshold, from sums of n products that
+// are rounded about n / 2 + n / 6 times (two sums alternate, and each channel of three values or
+// more starts with its |x|^2 / 2), and from inputs that are rounded up to four times. At the
+// threshold |x|^2 and |x||y| are at most (|y| + sqrt(threshold))^2, of which this is a bound.
+inline double level_rounding(std::int64_t n, double squares, double threshold) {
+    const double each = 0.5 * std::numeric_limits<float>::epsilon();
+    return 2.0 * each * static_cast<double>(3 * n + 16) * (squares + threshold);
+}
 
 // (x - centre) / spread for each channel.
 struct ChannelScale {
@@ -53,9 +63,10 @@ struct WindowKind {
 // window in this order is its `place`; its position in the caller's order is its `id`.
 class WindowStore {
    public:
-    // The arguments are in the caller's order. `windows` has no ids.
-    WindowStore(const Windows& windows, const std::vector<Comparison>& comparisons,
-                ChannelScale scale)
+    // The arguments are in the caller's order. `windows` has no ids and no levels; `thresholds` are
+    // squared distances (windows x n_thresholds).
+    WindowStore(const Windows<double>& windows, const double* thresholds,
+                const std::vector<Comparison>& comparisons, ChannelScale scale)
         : scale_(std::move(scale)),
           id_(comparisons.size()),
           place_(id_.size()),
@@ -81,14 +92,17 @@ class WindowStore {
             place_[w] = place;
             append(values_, windows.values, from * length_, to * length_);
             append(channels_, windows.channels, from, to);
-            append(thresholds_, windows.thresholds, w * n_thresholds_, (w + 1) * n_thresholds_);
             const double* values = windows.values;
             const double squares = std::inner_product(
                 values + from * length_, values + to * length_, values + from * length_, 0.0);
-            for (std::int64_t t = w * n_thresholds_; t < (w + 1) * n_thresholds_; ++t)
-                levels_.push_back(0.5 * (squares - windows.thresholds[t]));
+            for (std::int64_t t = w * n_thresholds_; t < (w + 1) * n_thresholds_; ++t) {
+                const double least = squares - thresholds[t];
+                const double slack = level_rounding((to - from) * length_, squares, thresholds[t]);
+                levels_.push_back(static_cast<float>(0.5 * (least - slack)));
+            }
             first_.push_back(first_.back() + to - from);
         }
+        rounded_.assign(values_.begin(), values_.end());
         for (WindowKind& kind : kinds_) {
             std::vector<std::int64_t>& used = kind.channels;
             std::sort(used.begin(), used.end());
@@ -111,9 +125,15 @@ class WindowStore {
     const std::vector<std::int64_t>& first() const { return first_; }
     const ChannelScale& scale() const { return scale_; }
 
-    Windows view() const {
-        return {values_.data(), first_.data(), channels_.data(), thresholds_.data(),
-                id_.data(),     length_,       n_thresholds_,    levels_.data()};
+    template <class T>
+    Windows<T> view() const {
+        const T* values;
+        if constexpr (std::is_same_v<T, float>)
+            values = rounded_.data();
+        else
+            values = values_.data();
+        return {values,  first_.data(), channels_.data(), id_.data(),
+                length_, n_thresholds_, levels_.data()};
     }
 
    private:
@@ -124,12 +144,15 @@ class WindowStore {
 
     ChannelScale scale_;
     std::vector<std::int64_t> id_, place_, first_, channels_;
-    std::vector<double> values_, thresholds_, levels_;
+    std::vector<double> values_;
+    std::vector<float> rounded_, levels_;
     std::vector<WindowKind> kinds_;
     std::int64_t length_, n_thresholds_;
 };
 
 // One scaled series at a time, channel by channel, with its edge values repeated on both sides.
+// What windows see of it is compared as T.
+template <class T>
 class PaddedSeries {
    public:
     PaddedSeries(const WindowStore& windows, std::int64_t longest, std::int64_t channels,
@@ -143,18 +166,16 @@ class PaddedSeries {
           padded_(stride_ * channels),
           means_(stride_ * channels),
           sums_(stride_),
-          columns_(channels * windows.view().length * kWindowVectors * kMostLanes),
+          columns_(channels * windows.view<T>().length * kWindowVectors * kMostLanes),
           starts_(channels * kWindowVectors * kMostLanes) {}
 
     void read(const double* rows, std::int64_t steps) {
-        steps_ = steps, largest_ = 0.0;
+        steps_ = steps;
         const std::int64_t reach = windows_.reach(steps);
         for (std::int64_t c = 0; c < channels_; ++c) {
             double* out = padded_.data() + c * stride_ + pad_;
-            for (std::int64_t i = 0; i < steps; ++i) {
+            for (std::int64_t i = 0; i < steps; ++i)
                 out[i] = windows_.scale()(rows[i * channels_ + c], c);
-                largest_ = std::max(largest_, std::abs(out[i]));
-            }
             std::fill_n(out - reach, reach, out[0]);
             std::fill_n(out + steps, reach + kWindowSlack, out[steps - 1]);
         }
@@ -162,7 +183,7 @@ class PaddedSeries {
 
     // Compares the series with the windows [begin, end) of one kind. `job` has the outputs. Returns
     // false if the run must stop.
-    bool compare(WindowJob job, std::int64_t begin, std::int64_t end) {
+    bool compare(WindowJob<T> job, std::int64_t begin, std::int64_t end) {
         const WindowKind& kind = windows_.kind_of(begin);
         job.begin = begin, job.end = end;
         job.steps = steps_;
@@ -172,9 +193,6 @@ class PaddedSeries {
         job.pad = pad_, job.stride = stride_;
         job.padded = padded_.data(), job.means = means_.data(), job.sums = sums_.data();
         job.columns = columns_.data(), job.starts = starts_.data();
-        // Shapes are scaled to unit mean square. Distances that are wanted themselves are exact.
-        job.small_values =
-            job.distances == nullptr && (job.shape_only || largest_ <= kLargestProduct);
         job.used = kind.channels.data();
         job.n_used = static_cast<std::int64_t>(kind.channels.size());
         const std::int64_t rows = job.windows.first[end] - job.windows.first[begin];
@@ -183,10 +201,9 @@ class PaddedSeries {
             job.used = job.windows.channels + job.windows.first[begin];
             job.n_used = rows;
         }
-        job.use_columns = rows >= kFewWindows * job.n_used;
         for (std::int64_t i = 0; i < steps_; i += kWindowSteps) {
             job.step_begin = i, job.step_end = std::min(i + kWindowSteps, steps_);
-            target_.run_windows(job);
+            target_.run(job);
             work_ += (job.step_end - i) * rows * job.windows.length;
             if (work_ < kPollEvery) continue;
             work_ = 0;
@@ -200,8 +217,8 @@ class PaddedSeries {
     const Target& target_;
     Poll poll_;
     std::int64_t channels_, pad_, stride_, steps_ = 0, work_ = 0;
-    double largest_ = 0.0;
-    AlignedArray<double> padded_, means_, sums_, columns_, starts_;
+    AlignedArray<double> padded_, means_, sums_;
+    AlignedArray<T> columns_, starts_;
 };
 
 }  // namespace slts
