@@ -64,13 +64,13 @@ class Snippets(PlainState):
     Parameters
     ----------
     values
-        Values in the units of the data, shape (channels of all snippets, steps).
+        Values in the units of the data, shape (channels of all snippets, values).
     first
         Snippet k has the rows first[k], ..., first[k + 1] - 1 of `values`; shape (snippets + 1,).
     channels
         The channel of each row of `values`.
     dilations
-        Distance between two steps of each snippet.
+        Steps from one value of each snippet to the next.
     averaged
         Whether each value is the mean of as many neighbouring steps as the dilation.
     shape_only
@@ -183,7 +183,7 @@ class Snippets(PlainState):
 
     @property
     def n_steps(self) -> int:
-        """Number of steps of a snippet."""
+        """Number of values of a snippet in each channel."""
         return int(self.values.shape[1])
 
     def channels_of(self, snippet: int) -> IntArray:
@@ -191,7 +191,7 @@ class Snippets(PlainState):
         return self.channels[self.first[snippet] : self.first[snippet + 1]]
 
     def values_of(self, snippet: int) -> FloatArray:
-        """Return the values of one snippet in the units of the data, shape (channels, steps)."""
+        """Return the values of one snippet in the units of the data, shape (channels, values)."""
         return self.values[self.first[snippet] : self.first[snippet + 1]]
 
     def compared(self, snippet: int) -> str:
@@ -201,8 +201,11 @@ class Snippets(PlainState):
         return "by strength" if self.by_strength[snippet] else "values"
 
     def reach(self, snippet: int) -> IntArray:
-        """Return the distances of the steps of one snippet from its middle step."""
-        return np.asarray(self.dilations[snippet] * (np.arange(self.n_steps) - self.n_steps // 2))
+        """Return the distances of the steps that one snippet sees from its middle step."""
+        gap, half = int(self.dilations[snippet]), self.n_steps // 2
+        if self.averaged[snippet]:
+            return np.arange(-half * gap - (gap - 1) // 2, half * gap + gap // 2 + 1)
+        return gap * np.arange(-half, half + 1)
 
     def prominent_rows(self, snippet: int, most: int) -> IntArray:
         """Return the rows of `values_of` to show first, in ascending order of their channels.
