@@ -201,8 +201,9 @@ def test_steps_and_series_are_named():
     for gap, length, averaged, steps, shown in (
         (1, 80, False, "steps {} to {}", (0, 8)), (1, 80, True, "steps {} to {}", (0, 8)),
         (3, 80, False, "steps {}, {}, ..., {}", (0, 3, 24)),
-        (3, 80, True, "means of 3 steps, {} to {},", (-1, 25)),
-        (4, 80, True, "means of 4 steps, {} to {},", (-1, 34)), (1, 5, False, "all steps", ()),
+        (3, 80, True, "means of 3 steps around {}, {}, ..., {}", (0, 3, 24)),
+        (4, 80, True, "means of 4 steps around {}, {}, ..., {}", (0, 4, 32)),
+        (1, 5, False, "all steps", ()),
     ):  # fmt: skip
         drawn, k = described(
             1, length, lambda s, g=gap, a=averaged: (s.dilations == g) & (s.averaged == a)
@@ -213,8 +214,9 @@ def test_steps_and_series_are_named():
         # The steps that it sees, from its middle one.
         if shown and gap > 1:
             seen = drawn.reach(k) + LENGTH // 2 * gap
-            assert seen[[0, -1]].tolist() == [shown[0], shown[-1]]
-            assert len(seen) == (LENGTH * gap if averaged else LENGTH)
+            around = np.arange(gap) - (gap - 1) // 2 if averaged else [0]
+            every = np.arange(0, LENGTH * gap, gap)[:, np.newaxis] + around
+            assert seen.tolist() == every.ravel().tolist()
     # If other series are longer, the steps of a short one may be apart.
     for averaged, text in ((True, "means of 3 steps of"), (False, "every 3 steps of")):
         far = {"starts": np.full(60, -2), "dilations": np.full(60, 3)}

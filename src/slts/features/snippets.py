@@ -229,7 +229,7 @@ class Snippets(PlainState):
     ) -> str:
         """Return where a snippet comes from: "steps 30 to 38 of recording 17, channel x".
 
-        One that is averaged has "means of 4 steps, 30 to 65, of recording 17, channel x".
+        One that is averaged has "means of 4 steps around 30, 34, ..., 62 of recording 17".
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class Snippets(PlainState):
         if gap > 1:
             steps = f"steps {start}, {start + gap}, ..., {last}"
         if gap > 1 and self.averaged[snippet]:
-            steps = f"means of {gap} steps, {start - (gap - 1) // 2} to {last + gap // 2},"
+            steps = f"means of {gap} steps around {start}, {start + gap}, ..., {last}"
         if start < 0:
             # It is longer than its series.
             each = f"means of {gap} steps" if self.averaged[snippet] else f"every {gap} steps"
