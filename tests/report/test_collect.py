@@ -307,6 +307,7 @@ def test_the_strongest_snippets_are_those_of_summarize(three):
                 assert shown["weight"] == pytest.approx(weights[k], rel=1e-3)
                 assert item["text"] == model.describe_snippet(k)
                 assert item["compared"] == model.snippets_.compared(k)
+                assert item["reach"] == model.snippets_.reach(k)[[0, -1]].tolist()
                 rows = model.snippets_.prominent_rows(k, 3)
                 assert item["channels"] == model.snippets_.channels_of(k)[rows].tolist()
                 assert_rows(item["rows"], item["lowest"], model.snippets_.values_of(k)[rows])
