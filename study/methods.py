@@ -168,7 +168,7 @@ def _peer(
 
 ADAPTERS = {
     "local": Adapter(
-        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=11
+        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=12
     ),
     "slts": Adapter(slts.SLTSClassifierCV, _unchanged, _slts_size),
     "minirocket": _peer("convolution_based", "MiniRocketClassifier", _rocket_size),
@@ -266,7 +266,6 @@ METHODS = (
     _ablation("no-snippets", "without snippets", n_snippets=0),
     _ablation("snippets-50", "50 snippets", n_snippets=50),
     _ablation("snippets-400", "400 snippets", n_snippets=400),
-    _ablation("values-only", "aligned values only", representations="values"),
     _option("slts-homogeneous", "homogeneous channel", homogeneous=True),
     _option("slts-standard", "scale: standard", scale="standard"),
     _option("slts-asinh", "scale: asinh", scale="asinh"),

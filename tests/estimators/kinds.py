@@ -16,7 +16,7 @@ QUICK = {
     slts.BBSClassifier: {"n_landmarks": 12, "calibration_cv": 2},
     slts.BBSClassifierCV: {"n_landmarks": 12, "gammas": [1e-3, 1e-2]},
     slts.LDMLTClassifier: {"n_cycles": 1, "triplets_per_series": 2.0},
-    slts.LocalSLTSClassifier: {"n_landmarks": 12, "n_snippets": 100, "representations": "values"},
+    slts.LocalSLTSClassifier: {"n_landmarks": 12, "n_snippets": 100},
 }
 
 

@@ -14,7 +14,7 @@ SHORTENED = {
     slts.BBSClassifierCV: {"n_landmarks": 0.25, "gammas": [1e-3, 1e-2], "cv": 2},
     slts.SimilaritySVC: {"C": 1.0, "calibration_cv": 0.3},
     slts.LDMLTClassifier: {"n_cycles": 1, "triplets_per_series": 2.0},
-    slts.LocalSLTSClassifier: {"n_landmarks": 0.25, "n_snippets": 100, "representations": "values"},
+    slts.LocalSLTSClassifier: {"n_landmarks": 0.25, "n_snippets": 100},
 }
 NO_INTERCEPT = (
     "without an intercept, the drawn landmarks decide how often the heavy class is predicted: "

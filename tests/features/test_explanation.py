@@ -277,7 +277,7 @@ def test_importance_is_the_mean_absolute_contribution(one_channel_decides):
         assert summary.n_numbers == each.n_numbers_
     np.testing.assert_array_equal(class_metrics(model, 2), model.model_.metrics()[2, 0])
     bank = local.bank_names_.index("2")
-    np.testing.assert_array_equal(class_metrics(local, 2, 1), local.model_.metrics(1)[2, bank])
+    np.testing.assert_array_equal(class_metrics(local, 2, 0), local.model_.metrics(0)[2, bank])
     summary = summarize(model, X[:5])
     weights = model.model_.aligned[0].weights
     np.testing.assert_array_equal(summary.n_landmarks_used, np.count_nonzero(weights, axis=1))
@@ -380,3 +380,57 @@ def test_a_planted_motif_has_most_of_the_positive_contributions():
     assert steps > 0.65
     assert channel > 0.6
     assert both > 0.5
+
+
+# ---- where a motif is
+
+
+def with_motif(rng, second):
+    """Noise in five channels, and 20 steps of one go up and down, or down and up."""
+    n = int(rng.integers(80, 121))
+    noise = np.lib.stride_tricks.sliding_window_view(rng.normal(size=(5, n + 4)), 5, axis=1)
+    x, at = 0.7 * noise.sum(axis=2) / np.sqrt(5.0), int(rng.integers(0, n - 20))
+    x[2, at : at + 20] += (-2.5 if second else 2.5) * np.sin(np.pi * (np.arange(20) + 0.5) / 10)
+    return x, at
+
+
+def explained_motifs(seed, gaps=0.0):
+    """Explain 100 new series, and the same without their gaps: (series, place, contributions)."""
+    rng, y = np.random.default_rng(seed), np.arange(500) % 2
+    made = [with_motif(rng, bool(c)) for c in y]
+    X = [np.where(rng.random(x.shape) < gaps, np.nan, x) for x, _ in made]
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X[:400], y[:400])
+    right = 400 + np.flatnonzero(model.predict(X[400:]) == y[400:])
+    assert len(right) > 85
+    for k in right:
+        sign = 1.0 if y[k] else -1.0
+        terms = [sign * explain(model, x).contributions[0].T for x in (X[k], made[k][0])]
+        yield X[k], made[k][1], *terms
+
+
+@pytest.mark.slow
+def test_what_supports_a_class_lies_in_the_motif():
+    """Steps beyond the ends of a series give nothing to the first and last one."""
+    found = [
+        (at <= terms.sum(axis=0).argmax() < at + 20,
+         terms.sum(axis=0).argmax() in (0, x.shape[1] - 1),
+         terms.sum(axis=1).argmax() == 2)
+        for seed in range(6) for x, at, terms, _ in explained_motifs(seed)
+    ]  # fmt: skip
+    inside, at_an_end, in_channel = np.mean(found, axis=0)
+    assert inside >= 0.85
+    assert at_an_end <= 0.04
+    assert in_channel >= 0.95
+
+
+@pytest.mark.slow
+def test_gaps_give_nothing_to_the_steps_beside_them():
+    """The largest contribution is beside a gap as often as if the gaps only hid some steps."""
+    found = []
+    for seed in range(2):
+        for x, _, *terms in explained_motifs(seed, gaps=0.1):
+            missing = np.isnan(x[2])
+            beside = np.convolve(missing, np.ones(3), mode="same") > 0
+            found.append([beside[np.where(missing, -np.inf, t[2]).argmax()] for t in terms])
+    with_gaps, complete = np.mean(found, axis=0)
+    assert with_gaps <= complete + 0.06

@@ -24,10 +24,10 @@ LANDMARKS, NEW = SERIES[:6], SERIES[6:]
 
 
 def in_banks(objective="affinity", band=None, rank=2, n_phases=3):
-    row_map = RowMap.fit_representation(SERIES, "values", max_length=None, n_components=9)
+    row_map = RowMap.fit_pooled(SERIES, max_length=None, n_components=9)
     settings = AlignmentSettings(objective, band, normalize=False)
     return AlignedProducts.in_banks(
-        "values", LANDMARKS, row_map, settings, CODES, rank=rank, n_phases=n_phases
+        "landmarks", LANDMARKS, row_map, settings, CODES, rank=rank, n_phases=n_phases
     )
 
 
@@ -78,6 +78,25 @@ def test_features_and_parts_are_those_of_the_oracle(feature_map):
     np.testing.assert_allclose(feature_map.by_landmark(NEW, coef, CPU), parts, rtol=0, atol=1e-12)
     values = feature_map.decide(NEW, coef, Resources("cpu", 3))
     np.testing.assert_allclose(values, parts.sum(axis=2), rtol=0, atol=1e-12)
+
+
+def test_landmarks_are_left_out_of_their_own_features():
+    """Also equal ones; one that is alone in its bank stays. The others are means without it."""
+    twice = LANDMARKS[[0, 1, 2, 3, 4, 2]]
+    feature_map = replace(in_banks(), landmarks=twice)
+    series = SERIES[[7, 0, 2, 1, 3, 2]]
+    features = feature_map(series, CPU)
+    expected = features.copy()
+    for row, own in enumerate([[], [0], [2, 5], [1], [3], [2, 5]]):
+        for bank in range(3):
+            rest = (feature_map.banks == bank) & ~np.isin(np.arange(6), own)
+            if rest.any():
+                alone = replace(feature_map, weights=rest[np.newaxis] / rest.sum())
+                expected[row, bank] = alone(series[row : row + 1], CPU)[0, 0]
+    feature_map.leave_out_selves(features, series)
+    np.testing.assert_allclose(features, expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(features[0], feature_map(series[:1], CPU)[0])
+    assert np.abs(features - feature_map(series, CPU))[[1, 2, 3, 5]].max(axis=(1, 2, 3, 4)).all()
 
 
 def test_contributions_are_those_of_the_oracle(feature_map):
@@ -181,10 +200,10 @@ def test_nearly_tied_paths_are_the_same_alone_and_in_a_batch(rng):
         np.sin(np.arange(rng.integers(300, 900)) * np.pi / 20 + 9 * rng.random()) for _ in range(8)
     ]
     series = slts.as_series([(x + 1e-4 * rng.normal(size=len(x)))[np.newaxis] for x in X])
-    row_map = RowMap.fit_representation(series, "changes", max_length=96, n_components=9)
+    row_map = RowMap.fit_pooled(series, max_length=96, n_components=9)
     how = AlignmentSettings("affinity", normalize=False)
     aligned = AlignedProducts.in_banks(
-        "changes", series[:4], row_map, how, np.arange(4) % 2, rank=2, n_phases=3
+        "landmarks", series[:4], row_map, how, np.arange(4) % 2, rank=2, n_phases=3
     )
     for feature_map in (aligned, Snippets.draw(series, np.arange(8) % 2, 20, seed=0)):
         together = feature_map(series, CPU)

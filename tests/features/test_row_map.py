@@ -6,26 +6,14 @@ import numpy as np
 import pytest
 
 import slts
-from slts.features.row_map import (
-    REPRESENTATIONS,
-    ChannelScale,
-    Components,
-    RowMap,
-    differences,
-    pool_steps,
-    spread_of,
-)
+from slts.features.row_map import ChannelScale, Components, RowMap, pool_steps, spread_of
 from slts.series import as_series
 from slts.series.values import transform_rows
 from tests.data import waves, with_gaps
 
 MAPS = {
-    **{
-        name: lambda batch, name=name: RowMap.fit_representation(
-            batch, name, max_length=6, n_components=3
-        )
-        for name in REPRESENTATIONS
-    },
+    "pooled": lambda b: RowMap.fit_pooled(b, max_length=6, n_components=9),
+    "components": lambda b: RowMap.fit_pooled(b, max_length=6, n_components=3),
     "plain": lambda b: RowMap.fit(b, scale=None, homogeneous=False, normalize=False),
     "scaled": lambda b: RowMap.fit(b, scale="standard", homogeneous=True, normalize=True),
 }
@@ -58,7 +46,7 @@ def test_series_are_mapped_alone_as_in_a_batch():
     """Steps of several series are mapped together, in parts that threads share."""
     batch = slts.as_series(waves(3000, lengths=(10, 20))[0])
     assert batch.n_steps > 20_000
-    row_map = MAPS["changes"](batch)
+    row_map = MAPS["components"](batch)
     whole = row_map(batch, 3)
     assert row_map(batch, 1) == whole
     for p in (0, 1500, 2999):
@@ -68,18 +56,16 @@ def test_series_are_mapped_alone_as_in_a_batch():
 def test_a_fit_does_not_depend_on_late_series_alone():
     """A scale is estimated from the first series, which are in random order."""
     X = [np.full((1, 1000), float(k % 2)) + np.linspace(0, 1e-3, 1000) for k in range(150)]
-    row_map = MAPS["values"](slts.as_series(X))
+    row_map = MAPS["pooled"](slts.as_series(X))
     assert row_map.scale.centre[0] == pytest.approx(0.5, abs=0.01)
     assert row_map.scale.spread[0] == pytest.approx(0.5, abs=0.01)
 
 
 def test_fields_must_fit():
-    row_map = MAPS["changes"](slts.as_series(waves(4)[0]))
-    for name, value in {"change_spread": np.ones(2), "constant": None}.items():
-        with pytest.raises(ValueError, match=name):
-            replace(row_map, **{name: value})
-    with pytest.raises(ValueError, match="constant"):
-        replace(row_map, constant=-1.0)
+    row_map = MAPS["components"](slts.as_series(waves(4, channels=4)[0]))
+    for value in (None, -1.0):
+        with pytest.raises(ValueError, match="constant"):
+            replace(row_map, constant=value)
 
 
 # -- scales and other maps of the channels
@@ -168,14 +154,6 @@ def test_distances_of_transformed_rows_are_those_under_the_metric(rng):
 def test_the_spread_of_a_constant_column_is_one():
     values = np.array([[1.0, 7.0, np.nan], [3.0, 7.0, 2.0], [5.0, 7.0, 6.0]])
     np.testing.assert_allclose(spread_of(values), [np.std([1.0, 3.0, 5.0]), 1.0, 2.0])
-
-
-def test_differences_stay_within_a_series():
-    batch = as_series(
-        [np.array([[0.0, 1.0, 4.0, 9.0]]), np.array([[100.0]]), np.array([[5.0, 3.0]])]
-    )
-    found = differences(batch.values, batch.offsets)[:, 0]
-    np.testing.assert_array_equal(found, [1, 2, 4, 5, 0, -2, -2])
 
 
 def test_pooling_averages_long_series_and_leaves_the_others():

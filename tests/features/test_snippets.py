@@ -11,7 +11,7 @@ from slts.features.snippets import Snippets
 from tests.data import with_gaps
 from tests.oracles import windows
 
-COUNT, LENGTH = 30, 11
+COUNT, LENGTH = 30, 9
 CPU = Resources("cpu", 1)
 # Lengths of six series with three channels, or another number.
 BATCHES = {
@@ -77,6 +77,7 @@ def test_values_are_windows_of_the_series(case):
     ways = np.stack([~drawn.shape_only & ~drawn.by_strength, drawn.shape_only, drawn.by_strength])
     assert (ways.sum(axis=0) == 1).all()
     assert ways.any(axis=1).all()
+    assert 0.2 < drawn.averaged.mean() < 0.8
 
 
 def test_all_classes_are_drawn_equally_and_by_the_seed():
@@ -94,7 +95,7 @@ def test_thresholds_are_quantiles_of_the_distances_within_the_class():
     drawn = Snippets.draw(batch, np.array([0, 1]), 30, seed=0)
     for k in range(30):
         distances = windows.distances(batch[drawn.series[k]].T, drawn, k)
-        expected = np.quantile(distances, [0.05, 0.1, 0.25, 0.5])
+        expected = np.quantile(distances, [0.02, 0.1, 0.35, 0.75])
         np.testing.assert_allclose(drawn.thresholds[k], expected, rtol=1e-9, atol=1e-8)
 
 
@@ -197,16 +198,30 @@ def described(n_channels, length, condition):
 
 
 def test_steps_and_series_are_named():
-    for gap, length, steps in (
-        (1, 80, "steps {} to {}"), (2, 80, "steps {}, {}, ..., {}"), (1, 5, "all steps"),
+    for gap, length, averaged, steps, shown in (
+        (1, 80, False, "steps {} to {}", (0, 8)), (1, 80, True, "steps {} to {}", (0, 8)),
+        (3, 80, False, "steps {}, {}, ..., {}", (0, 3, 24)),
+        (3, 80, True, "means of 3 steps around {}, {}, ..., {}", (0, 3, 24)),
+        (4, 80, True, "means of 4 steps around {}, {}, ..., {}", (0, 4, 32)),
+        (1, 5, False, "all steps", ()),
     ):  # fmt: skip
-        drawn, k = described(1, length, lambda s, gap=gap: s.dilations == gap)
-        shown = drawn.starts[k] + gap * np.array([0, 10] if gap == 1 else [0, 1, 10])
-        assert drawn.describe(k, series="tide 3") == f"{steps.format(*shown)} of tide 3"
+        drawn, k = described(
+            1, length, lambda s, g=gap, a=averaged: (s.dilations == g) & (s.averaged == a)
+        )
+        text = steps.format(*(drawn.starts[k] + step for step in shown))
+        assert drawn.describe(k, series="tide 3") == f"{text} of tide 3"
         assert drawn.describe(k).endswith(f" of training series {drawn.series[k]}")
+        # The steps that it sees, from its middle one.
+        if shown and gap > 1:
+            seen = drawn.reach(k) + LENGTH // 2 * gap
+            around = np.arange(gap) - (gap - 1) // 2 if averaged else [0]
+            every = np.arange(0, LENGTH * gap, gap)[:, np.newaxis] + around
+            assert seen.tolist() == every.ravel().tolist()
     # If other series are longer, the steps of a short one may be apart.
-    whole = replace(drawn, starts=np.full(60, -2), dilations=np.full(60, 3))
-    assert whole.describe(k).startswith("every 3 steps of")
+    for averaged, text in ((True, "means of 3 steps of"), (False, "every 3 steps of")):
+        far = {"starts": np.full(60, -2), "dilations": np.full(60, 3)}
+        whole = replace(drawn, averaged=np.full(60, averaged), **far)
+        assert whole.describe(k).startswith(text)
 
 
 def test_the_most_prominent_channels_are_named():

@@ -51,7 +51,7 @@ def test_the_metric_of_the_default_classifier_is_that_for_its_own_landmarks(loca
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == [text.get_text() for text in ax.get_xticklabels()]
     assert names == ["u", "v", "w", "x", "constant"]
-    assert ax.get_title() == "metric of class b (values, mean of 2 phases)"
+    assert ax.get_title() == "metric of class b (landmarks, mean of 2 phases)"
 
 
 def test_contributions_are_drawn_for_the_predicted_class(fitted):

@@ -63,7 +63,8 @@ def test_snippets_are_drawn_strongest_first_in_the_units_of_the_data(waves):
 def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
     model, X = waves
     added = np.array([slts.explain(model, x).by_snippet[0] for x in X])
-    for text, axes in blocks(plot_snippets(model, "wave", X=X)):
+    drawn, averaged = blocks(plot_snippets(model, "wave", X=X, count=6)), set()
+    for text, axes in drawn:
         k = position(model, text)
         best = int(np.argmax(added[:, k] if text.startswith("for") else -added[:, k]))
         assert (
@@ -77,10 +78,17 @@ def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
             window = ax.lines[1].get_xdata()
             np.testing.assert_array_equal(ax.lines[1].get_ydata(), X[best][u][window])
             assert occurs[window].any()
+            # The steps of one that is averaged are next to each other, and named as means.
+            gap = model.snippets_.dilations[k]
+            has_means = bool(model.snippets_.averaged[k] and gap > 1)
+            assert (np.diff(window) == (1 if has_means else gap)).all()
+            assert ("means of" in text) == has_means
+            averaged.add(has_means)
             shades = np.asarray(ax.images[0].get_array())[0]
             assert shades.sum() == pytest.approx(explanation.by_snippet[0, k])
             # Where it does not occur, every step misses the same.
             assert np.unique(shades[~occurs]).size <= 1
+    assert averaged == {False, True}
 
 
 def test_what_is_for_one_of_two_classes_is_against_the_other(waves):

@@ -392,4 +392,4 @@ def test_other_reports_work_too(kind, data, given, open_page, tmp_path):
     page.locator("#scores button").first.click()
     assert page.locator("#alignment .tie").count() > 5
     words = page.locator("#alignment-words").inner_text()
-    assert ("in the feature map “values”" in words) == (kind == "local")
+    assert ("in the feature map “landmarks”" in words) == (kind == "local")

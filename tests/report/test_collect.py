@@ -261,12 +261,12 @@ def test_the_last_step_of_a_pipeline_is_described(three):
 def test_local_metrics_are_drawn_by_phase_of_the_landmarks(three):
     importance = collect(fitted("local"))["importance"]
     assert [m["part"] for m in importance["metrics"]] == 3 * ["phase 1 of 2", "phase 2 of 2"]
-    assert importance["metric_map"] == "values"
+    assert importance["metric_map"] == "landmarks"
     assert importance["metric_channels"] == [*three.X.channel_names, "constant"]
     metrics = fitted("local").model_.metrics()[0, 0]
     for drawn, metric in zip(importance["metrics"][:2], metrics, strict=True):
         np.testing.assert_allclose(drawn["values"], metric, rtol=5e-3)
-    assert [name for name, _ in importance["feature_maps"]] == ["values", "changes", "snippets"]
+    assert [name for name, _ in importance["feature_maps"]] == ["landmarks", "snippets"]
     assert sum(share for _, share in importance["feature_maps"]) == pytest.approx(1, abs=1e-3)
 
 
@@ -307,6 +307,7 @@ def test_the_strongest_snippets_are_those_of_summarize(three):
                 assert shown["weight"] == pytest.approx(weights[k], rel=1e-3)
                 assert item["text"] == model.describe_snippet(k)
                 assert item["compared"] == model.snippets_.compared(k)
+                assert item["reach"] == model.snippets_.reach(k)[[0, -1]].tolist()
                 rows = model.snippets_.prominent_rows(k, 3)
                 assert item["channels"] == model.snippets_.channels_of(k)[rows].tolist()
                 assert_rows(item["rows"], item["lowest"], model.snippets_.values_of(k)[rows])

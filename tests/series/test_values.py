@@ -7,16 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from slts import SeriesBatch, as_series
-from slts.features.row_map import (
-    ChannelScale,
-    Components,
-    differences,
-    mean_shares,
-    pool_steps,
-)
+from slts.features.row_map import ChannelScale, Components, mean_shares, pool_steps
 from slts.series import normalize_rows
 from slts.series.keys import series_digests
-from slts.series.values import fill_gaps, give_to_observed, leave_out_missing
+from slts.series.values import fill_gaps, leave_out_missing
 
 NAN = np.nan
 
@@ -40,10 +34,9 @@ def test_missing_values_are_zero_and_steps_without_values_are_left_out():
 
 
 def test_series_without_gaps_are_returned_as_they_are():
-    batch, terms = as_series([[[1.0, 2.0]], [[3.0]]]), np.ones((2, 2, 1))
+    batch = as_series([[[1.0, 2.0]], [[3.0]]])
     assert leave_out_missing(batch) is batch
     assert fill_gaps(batch) is batch
-    assert give_to_observed(terms, batch[:1]) is terms
 
 
 def test_a_channel_that_a_series_lacks_gets_its_mean_over_all_series():
@@ -72,22 +65,6 @@ def test_gaps_are_interpolated_linearly_and_ends_are_held(seed):
                 expected = np.interp(steps, steps[known], channel[known])
             np.testing.assert_allclose(found[c], np.broadcast_to(expected, len(steps)))
     assert filled.lengths.tolist() == batch.lengths.tolist()
-
-
-@given(st.integers(0, 1000))
-def test_contributions_of_interpolated_values_go_to_the_values_they_come_from(seed):
-    batch = with_gaps(seed, lengths=(9,))
-    slopes = np.random.default_rng(seed).normal(size=(2, 9, 3))[:, : batch.n_steps]
-    given_back = give_to_observed(slopes, batch)
-    missing = np.isnan(batch.values)
-    assert (given_back[:, missing] == 0.0).all()
-    # With slopes as terms, what an observed value receives is its effect on the filled series.
-    for i, c in np.argwhere(~missing):
-        moved = batch.values.copy()
-        moved[i, c] += 1.0
-        changed = fill_gaps(SeriesBatch(moved, batch.offsets), np.zeros(3)).values
-        change = changed - fill_gaps(batch, np.zeros(3)).values
-        np.testing.assert_allclose(given_back[:, i, c], (slopes * change).sum(axis=(1, 2)))
 
 
 @pytest.mark.parametrize("kind", ["standard", "robust", "asinh"])
@@ -128,12 +105,6 @@ def test_averages_are_over_observed_values():
         mean, share = mean_shares(batch, unchanged)
         np.testing.assert_array_equal(mean, np.arange(6))
         np.testing.assert_array_equal(share, ~np.isnan(batch.values))
-
-
-def test_differences_bridge_gaps_and_are_missing_with_their_values():
-    values = np.array([[0.0], [NAN], [4.0], [5.0], [NAN]])
-    found = differences(values, np.array([0, 5]))
-    np.testing.assert_array_equal(found[:, 0], [2.0, NAN, 1.5, 0.5, NAN])
 
 
 def test_equal_series_have_equal_keys_whatever_the_bits_of_nan():

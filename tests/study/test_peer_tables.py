@@ -8,7 +8,7 @@ from study.peer_tables import collect, pairs
 from study.protocol import ACCURACY_WORDS, FULL, compared_datasets, parse_only
 from study.statistics import Scores
 
-LEVELS = {"local": 90.0, "minirocket": 89.0, "1nn-dtw": 80.0, "slts": 85.0, "values-only": 91.0}
+LEVELS = {"local": 90.0, "minirocket": 89.0, "1nn-dtw": 80.0, "slts": 85.0, "snippets-400": 91.0}
 SETS = ("japanese_vowels", "auslan", "robot_lp1")
 EVERYTHING = parse_only(None, ACCURACY_WORDS, compared_datasets(FULL))
 GRIDS = {
@@ -44,14 +44,14 @@ def made_up():
     for dataset in SETS:
         for method, level in LEVELS.items():
             n = 1 if method == "1nn-dtw" and dataset == "japanese_vowels" else 3
-            n = 2 if method == "values-only" else n
+            n = 2 if method == "snippets-400" else n
             for split in range(n):
                 accuracy = level + split
                 if dataset == "robot_lp1" and method == "minirocket":
                     accuracy = 95.0 + split**2
                 key = f"model/{dataset}/{split}/{method}"
                 found = score(method, dataset, split, accuracy)
-                if method in ("local", "values-only"):
+                if method in ("local", "snippets-400"):
                     found = with_probabilities(found, split)
                 results[key] = {"scores": [found]}
         for k, name in enumerate(CANDIDATES):
@@ -82,7 +82,7 @@ def test_accuracy_is_the_mean_over_splits_then_over_data_sets(tables):
 
 def test_probabilities_are_scored_where_a_method_has_them(tables):
     found = tables["probabilities"]
-    assert set(found) == {"local", "values-only"}
+    assert set(found) == {"local", "snippets-400"}
     assert found["local"]["auslan"] == pytest.approx({"ece": 0.02, "log_loss": 0.2, "brier": 0.1})
     text = to_markdown(build(tables, RUN, []))
     section = text.partition("## Probabilities")[2].partition("\n## ")[0]
@@ -93,7 +93,7 @@ def test_probabilities_are_scored_where_a_method_has_them(tables):
 
 
 def test_methods_are_compared_on_shared_splits(tables):
-    found = row(tables, "tests", "values-only")
+    found = row(tables, "tests", "snippets-400")
     assert found["cells"]["auslan"] == {"difference": -1.0, "p": 0.0, "n": 2}
     assert found["record"] == [0, 0, 3]
     # One run of a method without seed stands for all splits.
@@ -145,7 +145,7 @@ def test_what_is_incomplete_or_not_selected_does_not_show():
         "| LocalSLTS | 91.0±2.5 | 91.0±2.5 | 91.0±2.5 | 91.00 | 1.33 |",
         "| 1NN-DTW | 80.0 (1) | 81.0±2.5 |",
         "- Against MiniRocket: LP1 by 5.7 (p = ",
-        "| aligned values only | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |",
+        "| 400 snippets | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |",
         "Not finished, 2 units: model/auslan/local (2).",
         "model/auslan/0/slts failed: ValueError: wrong.",
         "MultiRocket: no aeon.",

@@ -19,7 +19,7 @@ def local_options(**changes):
     """Small parameters of the local classifier."""
     values = {
         "owner": "LocalSLTSClassifier", "n_snippets": 20,
-        "representations": ("values", "changes"), "phases": (1, 3), "n_components": 5,
+        "phases": (1, 3), "n_components": 5,
         "metric_rank": 3, "max_length": None, "penalties": np.logspace(-3, 1, 5),
         "settings": AlignmentSettings("affinity", normalize=False),
     }  # fmt: skip

@@ -253,7 +253,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
             return leave_out_channels(data, self.model_, chosen, self._checked_options(seed=0))
 
     def describe_snippet(self, snippet: int, channel_names: Sequence[str] | None = None) -> str:
-        """Where a snippet comes from: "steps 30 to 40 of recording 17, channel x".
+        """Where a snippet comes from: "steps 30 to 38 of recording 17, channel x".
 
         Parameters
         ----------

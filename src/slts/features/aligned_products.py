@@ -147,14 +147,19 @@ class AlignedProducts(PlainState):
 
         A new series is no landmark: training must not see similarities of a series to itself.
         """
-        rows = {digest: row for row, digest in enumerate(series_digests(series).tolist())}
-        sizes = np.count_nonzero(self.weights, axis=1)[self.banks]
-        for j, digest in enumerate(series_digests(self.landmarks).tolist()):
-            if digest in rows and sizes[j] > 1:
-                landmark = self.landmarks[j : j + 1]
+        own, digests = series_digests(series), series_digests(self.landmarks)
+        sizes = np.bincount(self.banks)
+        for digest, bank in set(zip(digests.tolist(), self.banks.tolist(), strict=True)):
+            # Equal series of several groups or classes may be several landmarks, and several rows.
+            rows = np.flatnonzero(own == digest)
+            equal = np.flatnonzero((digests == digest) & (self.banks == bank))
+            n_others = sizes[bank] - len(equal)
+            if len(rows) and n_others:
+                landmark = self.landmarks[equal[:1]]
                 alone = replace(self, landmarks=landmark, weights=np.ones((1, 1)))
-                mean = features[rows[digest], self.banks[j]]
-                mean += (mean - alone(landmark, Resources())[0, 0]) / (sizes[j] - 1)
+                means = features[rows, bank]
+                change = means - alone(landmark, Resources())[0, 0]
+                features[rows, bank] = means + len(equal) / n_others * change
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
         """Return the outputs of linear functions of the features, shape (series, outputs)."""

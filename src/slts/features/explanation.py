@@ -8,9 +8,10 @@ s_ij be the sum of the rows of landmark j aligned with step i, divided by the le
 The contribution of channel u at step i is sum_j weight_cj a_iu (M_c s_ij)_u. With several phases,
 s_ij is split by phase and each phase has its own metric. Contributions of several feature maps are
 added. The constant channel is not a channel of the data: its terms belong to the offset. What a
-snippet adds at a step, compared with a mean training step, is divided evenly among the steps that
-it is compared with (an end that is repeated counts once), and among its channels. What mean steps
-add belongs to the offset.
+snippet adds at a step, compared with a mean training step, is divided among the values that it is
+compared with, in proportion to the squares of its own compared values, and evenly among the steps
+of a mean. What falls beyond the ends of the series or on missing values belongs to the offset, and
+so does what mean steps add.
 """
 
 from __future__ import annotations
@@ -80,8 +81,9 @@ class Explanation:
     decision
         Decision values, shape (decisions,).
     offset
-        The part that belongs to no step and no channel: intercept, constant channel, and snippets
-        in channels that have no value in the series; shape (decisions,).
+        The part that belongs to no step and no channel: intercept, constant channel, snippets in a
+        mean training series, and what snippets add beyond the ends of the series and at missing
+        values; shape (decisions,).
     contributions
         Shape (decisions, steps, channels); zero for missing values.
     landmark_indices

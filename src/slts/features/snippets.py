@@ -62,13 +62,13 @@ class Snippets(PlainState):
     Parameters
     ----------
     values
-        Values in the units of the data, shape (channels of all snippets, steps).
+        Values in the units of the data, shape (channels of all snippets, values).
     first
         Snippet k has the rows first[k], ..., first[k + 1] - 1 of `values`; shape (snippets + 1,).
     channels
         The channel of each row of `values`.
     dilations
-        Distance between two steps of each snippet.
+        Steps from one value of each snippet to the next.
     averaged
         Whether each value is the mean of as many neighbouring steps as the dilation.
     shape_only
@@ -181,7 +181,7 @@ class Snippets(PlainState):
 
     @property
     def n_steps(self) -> int:
-        """Number of steps of a snippet."""
+        """Number of values of a snippet in each channel."""
         return int(self.values.shape[1])
 
     def channels_of(self, snippet: int) -> IntArray:
@@ -189,7 +189,7 @@ class Snippets(PlainState):
         return self.channels[self.first[snippet] : self.first[snippet + 1]]
 
     def values_of(self, snippet: int) -> FloatArray:
-        """Return the values of one snippet in the units of the data, shape (channels, steps)."""
+        """Return the values of one snippet in the units of the data, shape (channels, values)."""
         return self.values[self.first[snippet] : self.first[snippet + 1]]
 
     def compared(self, snippet: int) -> str:
@@ -199,8 +199,11 @@ class Snippets(PlainState):
         return "by strength" if self.by_strength[snippet] else "values"
 
     def reach(self, snippet: int) -> IntArray:
-        """Return the distances of the steps of one snippet from its middle step."""
-        return np.asarray(self.dilations[snippet] * (np.arange(self.n_steps) - self.n_steps // 2))
+        """Return the distances of the steps that one snippet sees from its middle step."""
+        gap, half = int(self.dilations[snippet]), self.n_steps // 2
+        if self.averaged[snippet]:
+            return np.arange(-half * gap - (gap - 1) // 2, half * gap + gap // 2 + 1)
+        return gap * np.arange(-half, half + 1)
 
     def prominent_rows(self, snippet: int, most: int) -> IntArray:
         """Return the rows of `values_of` to show first, in ascending order of their channels.
@@ -224,7 +227,7 @@ class Snippets(PlainState):
     ) -> str:
         """Return where a snippet comes from: "steps 30 to 38 of recording 17, channel x".
 
-        One that is averaged has "means of 4 steps, 30 to 65, of recording 17, channel x".
+        One that is averaged has "means of 4 steps around 30, 34, ..., 62 of recording 17".
 
         Parameters
         ----------
@@ -241,7 +244,7 @@ class Snippets(PlainState):
         if gap > 1:
             steps = f"steps {start}, {start + gap}, ..., {last}"
         if gap > 1 and self.averaged[snippet]:
-            steps = f"means of {gap} steps, {start - (gap - 1) // 2} to {last + gap // 2},"
+            steps = f"means of {gap} steps around {start}, {start + gap}, ..., {last}"
         if start < 0:
             # It is longer than its series.
             each = f"means of {gap} steps" if self.averaged[snippet] else f"every {gap} steps"

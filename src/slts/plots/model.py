@@ -197,8 +197,9 @@ def plot_snippets(
     Returns
     -------
     Figure
-        One block per snippet. In a series, a thick line marks the closest occurrence, and shades
-        show what the snippet adds at each step where it occurs.
+        One block per snippet. In a series, a thick line marks the steps of the closest occurrence,
+        all of them if the snippet has means of steps, and shades show what the snippet adds at each
+        step where it occurs.
     """
     linear = linear_model(model)
     snippets, _ = required_snippets(linear)
@@ -271,12 +272,14 @@ def _draw_series(
 ) -> None:
     """Draw channels of a series, the steps of a window, and what is added at each step."""
     n = series.n_steps
+    # Steps that are apart are marked.
+    marker = "." if window[1] - window[0] > 1 else None
     window = window[(window >= 0) & (window < n)]
     largest, shades = float(np.abs(added).max()) or 1.0, signed_colours()
     for ax, channel in zip(axes, channels, strict=True):
         values = series.values[:, channel]
         ax.plot(values, color="black", linewidth=0.8)
-        ax.plot(window, values[window], color=colour, linewidth=2.0, marker=".")
+        ax.plot(window, values[window], color=colour, linewidth=2.0, marker=marker)
         _tidy(ax)
         low, high = ax.get_ylim()
         ax.imshow(

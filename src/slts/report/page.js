@@ -315,13 +315,13 @@
   const exampleFigure = (item, side, example, spans) => {
     const bin = (step) =>
       Math.floor((Math.min(Math.max(step, 0), example.length - 1) * example.bins) / example.length);
-    const reach = item.dilation * Math.floor(snippets.n_steps / 2);
+    const [first, last] = item.reach;
     const label = `${capital(example.name)}: closest occurrence at step ${example.centre}`;
     return stacked(label, example.rows, example.bins, spans, (lines, box) => [
       cells((_, i) => example.added[i], 1, example.bins, box, 2.5 * largest(example.added)),
       lines.map((line) => s("path", { class: "trace dim", d: line(0, example.bins - 1) })),
       lines.map((line) => s("path", {
-        class: `trace ${side}`, d: line(bin(example.centre - reach), bin(example.centre + reach)),
+        class: `trace ${side}`, d: line(bin(example.centre + first), bin(example.centre + last)),
       })),
     ].flat());
   };

@@ -241,7 +241,7 @@ class Landmarks(References):
         n, snippets = len(self.model.landmark_indices_), self.linear.snippets
         facts = [["Landmarks", f"{len(self.indices)} with a nonzero weight, of {n} chosen"]]
         if snippets is not None:
-            each = f"{len(snippets):,}, each of {count(snippets.n_steps, 'step')}"
+            each = f"{len(snippets):,}, each of {count(snippets.n_steps, 'value')}"
             facts.append(["Snippets", each])
         # A similarity SVM has none.
         if reports := getattr(self.model, "reports_", ()):

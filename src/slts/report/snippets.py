@@ -95,7 +95,8 @@ class DrawnSnippets:
             "text": self.model.describe_snippet(k),
             "channels": channels.tolist(),
             "compared": self.snippets.compared(k),
-            "dilation": int(self.snippets.dilations[k]),
+            # The first and the last step that it sees, from its middle one.
+            "reach": self.snippets.reach(k)[[0, -1]].tolist(),
             # Every channel has its own lowest value and scale: none is lost beside a larger one.
             "lowest": rounded(lowest, 7),
             "rows": [pack(row - low) for row, low in zip(values, lowest, strict=True)],
@@ -121,7 +122,7 @@ class DrawnSnippets:
         }
 
     def _drawn(self, snippet: int) -> tuple[IntArray, FloatArray]:
-        """The channels of a snippet that are drawn, and its values, shape (channels, steps)."""
+        """The channels of a snippet that are drawn, and its values, shape (channels, values)."""
         rows = self.snippets.prominent_rows(snippet, _MOST_ROWS)
         return self.snippets.channels_of(snippet)[rows], self.snippets.values_of(snippet)[rows]
 

@@ -131,35 +131,6 @@ def fill_gaps(batch: SeriesBatch, default: FloatArray | None = None) -> SeriesBa
     return batch.with_values(values, batch.channel_names)
 
 
-def give_to_observed(terms: FloatArray, series: SeriesBatch) -> FloatArray:
-    """Move what interpolated values of one series contribute to the values they come from.
-
-    Parameters
-    ----------
-    terms
-        Contributions of all values, interpolated or not, shape (problems, steps, channels).
-    series
-        The series, with gaps.
-
-    Returns
-    -------
-    FloatArray
-        Contributions of the same shape, zero for missing values. Those of a channel that is not
-        observed at all are left out.
-    """
-    if not has_missing(series):
-        return terms
-    near = Neighbours.find(series.values, series.offsets)
-    missing = np.isnan(series.values)
-    result = np.where(missing, 0.0, terms)
-    i, c = np.nonzero(missing & (near.before >= 0))
-    share = near.share()[i, c]
-    for steps, part in ((near.before, 1.0 - share), (near.after, share)):
-        for own, all_terms in zip(result, terms, strict=True):
-            np.add.at(own, (steps[i, c], c), part * all_terms[i, c])
-    return result
-
-
 # -- Rows, the values of all channels at one step
 
 

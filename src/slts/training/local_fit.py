@@ -79,7 +79,7 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
     rows = np.searchsorted(anchors, tuning)
     blocks, series = [], data.named_series[anchors]
     # Among more series than anchors, few are landmarks.
-    exact = len(anchors) == data.n_distinct
+    exact = len(anchors) == len(data) and data.scan is None
     with options.bar("Aligning and counting") as progress:
         for k, feature_map in enumerate(maps):
             blocks.append(FeatureBlock.of(feature_map, series, options.resources, alone=exact))
@@ -90,7 +90,7 @@ def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
         # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
         tuned.blocks[-1].weigh_by_coefficients(rows, tuned.weights)
     # The same series have chosen the weights, so they cannot choose the penalty or decide again.
-    model, report = _solve(data, anchors, tuned.blocks, tuned.penalty, options)
+    model, report = _solve(data, anchors, tuned.blocks, tuned.penalty, options, exact=exact)
     model, origins = _name_origins(model, data, landmarks)
     return LocalFit(
         model=model, landmark_indices=data.indices[landmarks], origins=origins,
@@ -373,10 +373,14 @@ def _solve(
     blocks: list[FeatureBlock],
     penalty: float,
     options: LocalOptions,
+    *,
+    exact: bool,
 ) -> tuple[LinearModel, RidgeReport]:
-    """Solve on all series, for functions in the span of the anchors' features."""
+    """Solve on all series, for functions in the span of the anchors' features.
+
+    `exact` says that the anchors are all series.
+    """
     targets = one_vs_rest(data.codes[anchors], len(data.classes))
-    exact = len(anchors) == len(data) and data.scan is None
     weights = data.loss_weights(options.class_weight) if exact else np.ones(len(anchors))
     work = 2.0 * len(anchors) ** 2 * sum(len(block.centre) for block in blocks)
     products = _products(blocks, np.arange(len(anchors)), array_module(options.device, work))
