@@ -93,7 +93,7 @@ def test_landmarks_are_left_out_of_their_own_features():
             if rest.any():
                 alone = replace(feature_map, weights=rest[np.newaxis] / rest.sum())
                 expected[row, bank] = alone(series[row : row + 1], CPU)[0, 0]
-    feature_map.leave_out_selves(features, series)
+    feature_map.leave_out_selves(features, series, CPU)
     np.testing.assert_allclose(features, expected, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(features[0], feature_map(series[:1], CPU)[0])
     assert np.abs(features - feature_map(series, CPU))[[1, 2, 3, 5]].max(axis=(1, 2, 3, 4)).all()

@@ -142,7 +142,9 @@ class AlignedProducts(PlainState):
         features = aligner.grouped(rows, self.weights[:, self.used], n_phases=self.n_phases)
         return cast(FloatArray, features)
 
-    def leave_out_selves(self, features: FloatArray, series: SeriesBatch) -> None:
+    def leave_out_selves(
+        self, features: FloatArray, series: SeriesBatch, resources: Resources
+    ) -> None:
         """Leave landmarks that are among the series out of the means that are their own features.
 
         A new series is no landmark: training must not see similarities of a series to itself.
@@ -158,7 +160,7 @@ class AlignedProducts(PlainState):
                 landmark = self.landmarks[equal[:1]]
                 alone = replace(self, landmarks=landmark, weights=np.ones((1, 1)))
                 means = features[rows, bank]
-                change = means - alone(landmark, Resources())[0, 0]
+                change = means - alone(landmark, resources)[0, 0]
                 features[rows, bank] = means + len(equal) / n_others * change
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:

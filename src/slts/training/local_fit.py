@@ -201,7 +201,7 @@ class FeatureBlock:
         """
         features = feature_map(series, resources).astype(np.float64, copy=False)
         if alone and isinstance(feature_map, AlignedProducts):
-            feature_map.leave_out_selves(features, series)
+            feature_map.leave_out_selves(features, series, resources)
         features = features.reshape(len(series), -1)
         centre = features.mean(axis=0)
         features -= centre
