@@ -47,7 +47,7 @@ class LocalSLTSClassifier(TransformerMixin, LinearClassifier):
         Number of landmarks in total, or fraction of the distinct training series, drawn equally
         from all classes. None means 10 of each class, or fewer if there are more than 20 classes.
     n_snippets
-        Number of snippets, drawn equally from all classes. None means 1000, and 100 more for each
+        Number of snippets, drawn equally from all classes. None means 1500, and 50 more for each
         further channel, up to 2000. 0 means no snippets.
     objective
         ``"affinity"`` or ``"cost"``; see `slts.align`.

@@ -45,7 +45,7 @@ _ANCHOR_SHARE, _COPIES, _FEWEST_ANCHORS = 1 / 2, 10, 100
 # Series that choose phases and weights, and whose left-out decisions calibrate.
 _TUNING = 1000
 # Snippets of series with one channel, for each further channel, and at most.
-_SNIPPETS, _PER_CHANNEL, _MOST_SNIPPETS = 1000, 100, 2000
+_SNIPPETS, _PER_CHANNEL, _MOST_SNIPPETS = 1500, 50, 2000
 # Weight of the snippets beside whole landmarks: the usual one, and that beside landmarks with more
 # phases, which must be better by so many standard errors.
 _SHARES = (8.0, 0.25)
