@@ -250,7 +250,7 @@ def test_one_series_of_each_class_is_enough(rng):
     np.testing.assert_array_equal(*(model.decision_function(new) for model in models[1:]))
 
 
-@pytest.mark.parametrize(("n_channels", "count"), [(1, 1000), (4, 1300), (30, 2000)])
+@pytest.mark.parametrize(("n_channels", "count"), [(1, 1500), (4, 1650), (30, 2000)])
 def test_more_channels_have_more_snippets(n_channels, count):
     X, y = clusters(8, n_classes=2, channels=n_channels)
     model = slts.LocalSLTSClassifier(2, random_state=0).fit(X, y)
