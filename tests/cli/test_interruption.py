@@ -55,8 +55,13 @@ def test_predict(number, status, suffix, model, tmp_path):
     process.stdin.write(csv_text(pa.table(rows)))
     process.stdin.flush()
     wait_for(lambda: [path for path in tmp_path.iterdir() if path.name.startswith(".p.")])
-    process.send_signal(number)
-    assert process.wait(60) == status
+    # One that arrives while a library is loaded can be lost: people press Ctrl-C again.
+    for _ in range(3):
+        process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+            break
+    assert process.wait(1) == status
     process.stderr.close()
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
