@@ -7,29 +7,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from slts import SeriesBatch, as_series
-from slts.features.row_map import (
-    ChannelScale,
-    Components,
-    differences,
-    mean_shares,
-    pool_steps,
-)
+from slts.features.row_map import ChannelScale, Components, mean_shares, pool_steps
 from slts.series import normalize_rows
 from slts.series.keys import series_digests
-from slts.series.values import fill_gaps, give_to_observed, leave_out_missing
+from slts.series.values import fill_gaps, leave_out_missing
+from tests.data import with_gaps
 
 NAN = np.nan
 
 
-def with_gaps(seed, share=0.4, lengths=(1, 4, 9), channels=3):
-    """Series with gaps, the first with one step; every series has a value."""
+def gappy(seed, share=0.4, lengths=(1, 4, 9), channels=3):
+    """Series with gaps, the first with one step."""
     rng = np.random.default_rng(seed)
-    series = [rng.normal(size=(channels, n)) for n in lengths]
-    for x in series:
-        x[rng.random(x.shape) < share] = NAN
-        if np.isnan(x).all():
-            x[0, -1] = 1.0
-    return as_series(series)
+    return as_series(with_gaps([rng.normal(size=(channels, n)) for n in lengths], share, seed))
 
 
 def test_missing_values_are_zero_and_steps_without_values_are_left_out():
@@ -40,16 +30,13 @@ def test_missing_values_are_zero_and_steps_without_values_are_left_out():
 
 
 def test_series_without_gaps_are_returned_as_they_are():
-    batch, terms = as_series([[[1.0, 2.0]], [[3.0]]]), np.ones((2, 2, 1))
+    batch = as_series([[[1.0, 2.0]], [[3.0]]])
     assert leave_out_missing(batch) is batch
     assert fill_gaps(batch) is batch
-    assert give_to_observed(terms, batch[:1]) is terms
 
 
 def test_a_channel_that_a_series_lacks_gets_its_mean_over_all_series():
-    batch = as_series(
-        [[[1.0, NAN, 3.0], [NAN] * 3, [NAN] * 3], [[5.0, 6.0], [2.0, 4.0], [NAN] * 2]]
-    )
+    batch = as_series([[[1, NAN, 3], [NAN] * 3, [NAN] * 3], [[5, 6], [2, 4], [NAN] * 2]])
     filled = [[1.0, 3.0, 0.0], [2.0, 3.0, 0.0], [3.0, 3.0, 0.0], [5.0, 2.0, 0.0], [6.0, 4.0, 0.0]]
     assert fill_gaps(batch).values.tolist() == filled
 
@@ -61,7 +48,7 @@ def test_rows_are_normalised_over_what_is_observed():
 
 @given(st.integers(0, 1000))
 def test_gaps_are_interpolated_linearly_and_ends_are_held(seed):
-    batch, default = with_gaps(seed), np.array([7.0, 8.0, 9.0])
+    batch, default = gappy(seed), np.array([7.0, 8.0, 9.0])
     filled = fill_gaps(batch, default)
     for x, found in zip(batch, filled, strict=True):
         steps = np.arange(x.shape[1])
@@ -72,22 +59,6 @@ def test_gaps_are_interpolated_linearly_and_ends_are_held(seed):
                 expected = np.interp(steps, steps[known], channel[known])
             np.testing.assert_allclose(found[c], np.broadcast_to(expected, len(steps)))
     assert filled.lengths.tolist() == batch.lengths.tolist()
-
-
-@given(st.integers(0, 1000))
-def test_contributions_of_interpolated_values_go_to_the_values_they_come_from(seed):
-    batch = with_gaps(seed, lengths=(9,))
-    slopes = np.random.default_rng(seed).normal(size=(2, 9, 3))[:, : batch.n_steps]
-    given_back = give_to_observed(slopes, batch)
-    missing = np.isnan(batch.values)
-    assert (given_back[:, missing] == 0.0).all()
-    # With slopes as terms, what an observed value receives is its effect on the filled series.
-    for i, c in np.argwhere(~missing):
-        moved = batch.values.copy()
-        moved[i, c] += 1.0
-        changed = fill_gaps(SeriesBatch(moved, batch.offsets), np.zeros(3)).values
-        change = changed - fill_gaps(batch, np.zeros(3)).values
-        np.testing.assert_allclose(given_back[:, i, c], (slopes * change).sum(axis=(1, 2)))
 
 
 @pytest.mark.parametrize("kind", ["standard", "robust", "asinh"])
@@ -130,12 +101,6 @@ def test_averages_are_over_observed_values():
         np.testing.assert_array_equal(share, ~np.isnan(batch.values))
 
 
-def test_differences_bridge_gaps_and_are_missing_with_their_values():
-    values = np.array([[0.0], [NAN], [4.0], [5.0], [NAN]])
-    found = differences(values, np.array([0, 5]))
-    np.testing.assert_array_equal(found[:, 0], [2.0, NAN, 1.5, 0.5, NAN])
-
-
 def test_equal_series_have_equal_keys_whatever_the_bits_of_nan():
     values = np.array([[1.0], [NAN], [2.0]])
     other = values.copy()
@@ -144,9 +109,6 @@ def test_equal_series_have_equal_keys_whatever_the_bits_of_nan():
     batches = [SeriesBatch(v, [0, 3]) for v in (values, other)]
     assert batches[0] == batches[1]
     assert series_digests(batches[0]) == series_digests(batches[1])
-
-
-# -- unit rows
 
 
 ROWS = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
@@ -187,14 +149,10 @@ def test_lengths_and_names_are_kept_and_the_input_is_unchanged():
     np.testing.assert_array_equal(batch.values, [[3.0, 4.0], [6.0, 8.0]])
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([[5e-324, 0.0]], [[1.0, 0.0]]),
-        ([[1e300, 1e-300]], [[1.0, 0.0]]),
-        ([[3.0], [-0.1], [0.0]], [[1.0], [-1.0], [0.0]]),
-    ],
-)
+@pytest.mark.parametrize(("rows", "expected"), [
+    ([[5e-324, 0.0]], [[1.0, 0.0]]), ([[1e300, 1e-300]], [[1.0, 0.0]]),
+    ([[3.0], [-0.1], [0.0]], [[1.0], [-1.0], [0.0]]),
+])  # fmt: skip
 def test_rows_of_one_large_entry_keep_only_its_sign(rows, expected):
     np.testing.assert_array_equal(normalize_rows(batch_of(rows)).values, expected)
     assert len(normalize_rows(batch_of(rows)[:0])) == 0
