@@ -13,13 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "reproducible",
-    max_examples=50,
-    derandomize=True,
-    deadline=None,
-    database=None,
+    "reproducible", max_examples=50, derandomize=True, deadline=None, database=None,
     suppress_health_check=[HealthCheck.too_slow],
-)
+)  # fmt: skip
 settings.load_profile("reproducible")
 
 
@@ -51,10 +47,7 @@ def arabic_digits(data_folder):
         pytest.skip("SLTS_DATA holds no arabic_digits.zip")
     parts = []
     with zipfile.ZipFile(archive) as files:
-        for member, per_digit in (
-            ("Train_Arabic_Digit.txt", 660),
-            ("Test_Arabic_Digit.txt", 220),
-        ):
+        for member, per_digit in (("Train_Arabic_Digit.txt", 660), ("Test_Arabic_Digit.txt", 220)):
             series = _blank_line_blocks(files.read(member).decode("ascii"))
             assert len(series) == 10 * per_digit
             parts += [series, np.repeat(np.arange(10), per_digit)]

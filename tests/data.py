@@ -3,6 +3,9 @@
 Series are lists of (channels, steps) arrays, labels are codes from 0; `NAMES[codes]` are text.
 """
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +71,14 @@ def shuffled(series, labels, seed=1):
     return [series[i] for i in order], labels[order]
 
 
+def run_python(program, *arguments, **environment):
+    """Run a program in a process of its own, and return what it prints."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 class ScanOfRows(SeriesScan):
     """A scan whose series are assembled from rows, so that identifiers must not be repeated."""
 
@@ -127,9 +138,6 @@ def write_lists(path, series, labels, *, rows=17):
     channels = dict(zip(CHANNELS, ([x[c].tolist() for x in series] for c in range(3)), strict=True))
     pq.write_table(pa.table({"label": labels, **channels}), path, row_group_size=rows)
     return path
-
-
-# -- one problem of the solvers
 
 
 def solve_metric(Z, labels, *, gamma, lam, **options):

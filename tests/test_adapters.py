@@ -40,20 +40,13 @@ def ragged(adapter):
     return as_frame(X) if adapter.__name__ == "SktimeClassifier" else X, X, y
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        None,
-        slts.LocalSLTSClassifier(random_state=0),
-        slts.SLTSClassifierCV(n_landmarks=1.0, random_state=0),
-        slts.BBSClassifier(n_landmarks=1.0, random_state=0),
-        slts.BBSClassifierCV(n_landmarks=1.0, random_state=0),
-        slts.OneNNClassifier(),
-        slts.SimilaritySVC(),
-        slts.LDMLTClassifier(n_cycles=2, triplets_per_series=2.0, random_state=0),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
+@pytest.mark.parametrize("estimator", [
+    None, slts.LocalSLTSClassifier(random_state=0),
+    slts.SLTSClassifierCV(n_landmarks=1.0, random_state=0),
+    slts.BBSClassifier(n_landmarks=1.0, random_state=0),
+    slts.BBSClassifierCV(n_landmarks=1.0, random_state=0), slts.OneNNClassifier(),
+    slts.SimilaritySVC(), slts.LDMLTClassifier(n_cycles=2, triplets_per_series=2.0, random_state=0),
+], ids=lambda estimator: type(estimator).__name__)  # fmt: skip
 def test_every_classifier_passes_aeons_checks(estimator):
     adapter = adapter_of("aeon")
     from aeon.testing.estimator_checking import check_estimator

@@ -33,8 +33,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(old, step, error, monkey
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(type(error)):
         write_atomically(old, b"new")
-    assert old.read_bytes() == b"the old file"
-    assert os.listdir(old.parent) == [old.name]
+    assert (old.read_bytes(), os.listdir(old.parent)) == (b"the old file", [old.name])
 
 
 @needs_posix
@@ -46,8 +45,7 @@ def test_a_killed_process_leaves_the_old_file(old):
         "module['write_atomically'](sys.argv[2], b'new')"
     )
     done = subprocess.run([sys.executable, "-c", program, atomic_files.__file__, str(old)])
-    assert done.returncode == -signal.SIGKILL
-    assert old.read_bytes() == b"the old file"
+    assert (done.returncode, old.read_bytes()) == (-signal.SIGKILL, b"the old file")
     # The next writer removes what the killed one left, and nothing else.
     assert len(os.listdir(old.parent)) == 2
     others = {".n.0123456789abcdef.part.slts", ".m.notes.part.slts"}
@@ -57,12 +55,6 @@ def test_a_killed_process_leaves_the_old_file(old):
         write_atomically(old, b"new")
         assert {*os.listdir(old.parent)} == {old.name, running.name, *others}
     assert {*os.listdir(old.parent)} == {old.name, *others}
-
-
-def test_a_new_file_replaces_the_old_one(old):
-    write_atomically(old, b"new")
-    assert old.read_bytes() == b"new"
-    assert os.listdir(old.parent) == [old.name]
 
 
 @needs_posix
@@ -119,14 +111,10 @@ def test_names_can_be_as_long_as_the_system_allows(name, tmp_path):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG])
 def test_a_full_disk_names_the_file(old, code):
-    with (
-        pytest.raises(OSError, match=r"m\.slts") as caught,
-        atomic_files.atomic_file(old),
-    ):
+    with pytest.raises(OSError, match=r"m\.slts") as caught, atomic_files.atomic_file(old):
         raise OSError(code, "Error writing bytes to file")
     assert (caught.value.errno, caught.value.filename) == (code, str(old))
-    assert old.read_bytes() == b"the old file"
-    assert os.listdir(old.parent) == [old.name]
+    assert (old.read_bytes(), os.listdir(old.parent)) == (b"the old file", [old.name])
 
 
 def test_folders_and_relative_names(tmp_path, monkeypatch):
@@ -135,6 +123,9 @@ def test_folders_and_relative_names(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         write_atomically(tmp_path / "folder", b"new")
+    # A new file replaces the old one.
+    (tmp_path / "m.slts").write_bytes(b"the old file")
     monkeypatch.chdir(tmp_path)
     write_atomically("m.slts", b"new")
     assert (tmp_path / "m.slts").read_bytes() == b"new"
+    assert sorted(os.listdir()) == ["folder", "m.slts"]

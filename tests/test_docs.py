@@ -58,9 +58,8 @@ def run_in_shell(command):
         pytest.skip("there is no bash to run the commands")
     environment = os.environ | {"PYTHONPATH": str(Path(slts.__file__).parent.parent)}
     slts_here = f'slts() {{ "{sys.executable}" -m slts "$@"; }}'
-    done = subprocess.run(
-        ["bash", "-c", f"{slts_here}\n{command}"], capture_output=True, text=True, env=environment
-    )
+    command = ["bash", "-c", f"{slts_here}\n{command}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     return done.returncode, done.stderr
 
 

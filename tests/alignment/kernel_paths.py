@@ -45,9 +45,8 @@ def _path(numbers, counts):
     length = (first_and_last[0] + 1.0) / counts[0]
     counts = np.round(counts * length)
     first = ((first_and_last - counts + 1.0) / 2.0).astype(int)
-    return np.array(
-        [(i, j) for j, n in enumerate(counts.astype(int)) for i in range(first[j], first[j] + n)]
-    )
+    steps = zip(first, counts.astype(int), strict=True)
+    return np.array([(i, j) for j, (a, n) in enumerate(steps) for i in range(a, a + n)])
 
 
 def _extended(batch, channels):

@@ -9,6 +9,7 @@ import pytest
 from slts import Itakura, align, as_series
 from slts.alignment import Aligner, AlignmentSettings, pairwise
 from slts.alignment.cpu import native
+from tests.alignment.test_invariants import assert_same_bits
 
 
 def noise(rng, count, offset=0.0):
@@ -45,20 +46,9 @@ def results(aligner, series):
     weights = np.random.default_rng(1).normal(size=(2, len(aligner.landmarks)))
     metrics = np.random.default_rng(2).normal(size=(2, 3, 3))
     return (
-        aligner.similarities(series),
-        aligner.distances(series),
-        aligner.products(series),
-        aligner.grouped(series, weights, n_phases=2),
-        aligner.projected(series, metrics),
-    )
-
-
-def assert_same_bits(result, expected):
-    for one, other in zip(result, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-# -- layouts
+        aligner.similarities(series), aligner.distances(series), aligner.products(series),
+        aligner.grouped(series, weights, n_phases=2), aligner.projected(series, metrics),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -102,9 +92,6 @@ def test_threads_that_start_together_share_one_layout(aligner, series, layouts):
         for result in pool.map(compute, range(4)):
             assert_same_bits(result, expected)
     assert len(layouts) == 2
-
-
-# -- paths
 
 
 @pytest.mark.parametrize("band", [None, 2, Itakura(2.0)])

@@ -1,8 +1,6 @@
 """Invalid input raises an error that says what is wrong and where."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ import slts
 from slts import DataError, Itakura, align, aligned_products, as_series, distance, similarity
 from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.cpu import available_targets
+from tests.data import run_python
 
 GOOD = np.ones((2, 3))
 PAIRWISE = [similarity, distance, aligned_products]
@@ -35,9 +34,6 @@ ONE_SERIES = {
     "infinity": (broken(np.inf), "step 4, channel 1 is inf"),
     "a number": (3.0, "0 dimensions"),
 }
-
-
-# -- series
 
 
 @pytest.mark.parametrize("function", PAIRWISE)
@@ -95,9 +91,6 @@ def test_cost_without_normalising_needs_short_rows():
     assert similarity(as_series([GOOD])[:0], **how).shape == (0, 0)
 
 
-# -- bands
-
-
 @pytest.mark.parametrize("band", [-1, True, False, 2.0, np.float64(3), "5", "full", [1], (2,)])
 def test_bands_are_none_an_int_or_itakura(band):
     for call in (
@@ -137,23 +130,17 @@ def test_a_band_without_a_path_names_the_pair_and_its_lengths(n_jobs, dtype):
         align(np.ones((1, 3)), np.ones((1, 5)), band=Itakura(1.0))
 
 
-# -- settings
-
-
-@pytest.mark.parametrize(
-    ("how", "named"),
-    [
-        *(({"objective": o}, "'objective'.*'affinity', 'cost'") for o in ("Affinity", "", None, 1)),
-        *(({"dtype": t}, "'dtype'.*'float64'") for t in ("float16", "int32", object(), complex)),
-        *(({"metric": np.ones(shape)}, rf"'metric'.*\(2, 2\).*{re.escape(str(shape))}")
-          for shape in ((3, 3), (2,), (2, 3), (1, 2, 2), ())),
-        ({"metric": [[1.0, 0.0], [0.0, np.nan]]}, "'metric'.*finite"),
-        ({"metric": [[1.0, 0.0], [0.0, np.inf]]}, "'metric'.*finite"),
-        ({"metric": "identity"}, "'metric'"),
-        ({"metric": [[1.0, 2.0], [3.0]]}, "'metric'"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("how", "named"), [
+    *(({"objective": o}, "'objective'.*'affinity', 'cost'") for o in ("Affinity", "", None, 1)),
+    *(({"dtype": t}, "'dtype'.*'float64'") for t in ("float16", "int32", object(), complex)),
+    *(({"metric": np.ones(shape)}, rf"'metric'.*\(2, 2\).*{re.escape(str(shape))}")
+      for shape in ((3, 3), (2,), (2, 3), (1, 2, 2), ())),
+    ({"metric": [[1.0, 0.0], [0.0, np.nan]]}, "'metric'.*finite"),
+    ({"metric": [[1.0, 0.0], [0.0, np.inf]]}, "'metric'.*finite"),
+    ({"metric": "identity"}, "'metric'"),
+    ({"metric": [[1.0, 2.0], [3.0]]}, "'metric'"),
+    ({"n_jobs": 0}, "n_jobs must not be 0"),
+])  # fmt: skip
 def test_parameters_are_answered_with_what_they_may_be(how, named):
     with pytest.raises(ValueError, match=named):
         similarity([GOOD], **how)
@@ -180,8 +167,6 @@ def test_an_unknown_instruction_set_is_answered_with_the_available_ones(monkeypa
     assert similarity([GOOD]).shape == (1, 1)
 
 
-# -- sizes
-
 OVERFLOWING = """
 import numpy as np, slts
 a, b = np.full((1, 2), {value}), np.full((1, 4), -{value})
@@ -194,18 +179,13 @@ else:
 """
 
 
-@pytest.mark.parametrize(
-    ("value", "call"),
-    [
-        ("1e200", "align(a, b, normalize=False)"),
-        ("1e200", "aligned_products([a], [b], normalize=False)"),
-        ("1e30", "aligned_products([a], [b], normalize=False, dtype='float32')"),
-    ],
-)
+@pytest.mark.parametrize(("value", "call"), [
+    ("1e200", "align(a, b, normalize=False)"),
+    ("1e200", "aligned_products([a], [b], normalize=False)"),
+    ("1e30", "aligned_products([a], [b], normalize=False, dtype='float32')"),
+])  # fmt: skip
 def test_overflowing_affinities_are_errors_and_corrupt_no_memory(value, call):
-    code = OVERFLOWING.format(value=value, call=call)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    run_python(OVERFLOWING.format(value=value, call=call))
 
 
 def test_a_path_that_does_not_fit_in_memory_is_an_error_before_it_is_allocated(monkeypatch):

@@ -7,9 +7,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "win32", reason="SIGINT cannot be sent to one process on Windows"
-)
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
 
 # Each of these takes much longer than 20 s.
 LONG = {

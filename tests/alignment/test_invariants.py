@@ -59,9 +59,6 @@ def assert_same_bits(got, expected):
         np.testing.assert_array_equal(one, other)
 
 
-# -- linearity in T
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_similarity_under_a_metric_is_its_inner_product_with_t(isa, series, landmarks, rng, dtype):
     M = rng.normal(size=(5, 5))
@@ -134,9 +131,6 @@ def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
         assert not Aligner(y, how).grouped(x, np.zeros((2, len(y))), n_phases=n_phases).any()
 
 
-# -- one series against itself
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("copies", "d"), [(1, 1), (2, 3), (7, 12), (1, 33)])
 def test_a_series_is_at_cost_zero_from_itself_along_the_diagonal(isa, rng, dtype, copies, d):
@@ -166,18 +160,13 @@ def test_a_radius_as_long_as_the_series_is_no_band(isa, series, landmarks, dtype
     assert_same_bits(huge, free)
 
 
-# -- the same bits however the work is cut
-
-
 @pytest.fixture
 def many(rng):
     """Series of very different lengths, so that packs, blocks and bands are ragged."""
 
     def make(d):
-        return [
-            as_series([rng.normal(size=(d, int(n))) for n in rng.integers(1, 50, size=count)])
-            for count in (13, 33)
-        ]
+        lengths = rng.integers(1, 50, size=13), rng.integers(1, 50, size=33)
+        return [as_series([rng.normal(size=(d, n)) for n in some]) for some in lengths]
 
     return make
 
@@ -207,16 +196,11 @@ class TestBits:
         K, T, _, P = all_reductions(x, y, how)
         order = rng.permutation(len(y))
         shuffled = all_reductions(x, y[order], how)
-        assert_same_bits(
-            [shuffled[0], shuffled[1], shuffled[3]], [K[:, order], T[:, order], P[:, order]]
-        )
+        assert_same_bits(shuffled[:2] + shuffled[3:], [K[:, order], T[:, order], P[:, order]])
         for p, q in zip((0, 5, 12), (32, 7, 0), strict=True):
             pair = slice(p, p + 1), slice(q, q + 1)
             alone = all_reductions(x[pair[0]], y[pair[1]], how)
-            assert_same_bits([alone[0], alone[1], alone[3]], [K[pair], T[pair], P[pair]])
-
-
-# -- nothing to do
+            assert_same_bits(alone[:2] + alone[3:], [K[pair], T[pair], P[pair]])
 
 
 def test_without_series_landmarks_groups_or_metrics_results_are_empty(series):

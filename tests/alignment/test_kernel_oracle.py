@@ -44,9 +44,6 @@ def configurations():
             yield name, dtype
 
 
-# -- data
-
-
 def gaussian(rng, n, d):
     return rng.normal(size=(n, d))
 
@@ -82,10 +79,8 @@ ROUNDED = [gaussian, repeated_rows, constant, with_zero_rows, correlated]
 
 
 def ragged(rng, count, longest, d, kinds):
-    return [
-        kinds[rng.integers(len(kinds))](rng, int(rng.integers(1, longest + 1)), d)
-        for _ in range(count)
-    ]
+    lengths = rng.integers(1, longest + 1, size=count).tolist()
+    return [kinds[rng.integers(len(kinds))](rng, n, d) for n in lengths]
 
 
 def grid(seed, kinds, normalize=True, objectives=OBJECTIVES):
@@ -104,9 +99,6 @@ def grid(seed, kinds, normalize=True, objectives=OBJECTIVES):
     x = ragged(rng, n_series, longest, d, chosen)
     y = ragged(rng, n_landmarks, longest, d, chosen)
     return x, y, how, rng
-
-
-# -- comparison
 
 
 def in_precision(how, dtype):

@@ -1,13 +1,12 @@
 """Memory does not grow with the number of pairs beyond the data and the result."""
 
-import subprocess
 import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="peak memory is read from /proc/self/status"
-)
+from tests.data import run_python
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 
 MB = 2**20
 SERIES, LANDMARKS, CHANNELS, STEPS = 200, 2000, 16, 12
@@ -38,25 +37,17 @@ print(peak() - before, out.nbytes)
 
 def growth(work):
     """Growth of the peak in bytes with ten times the landmarks, and the size of the result."""
-    code = PROGRAM.format(
-        work=work, series=SERIES, landmarks=LANDMARKS, channels=CHANNELS, steps=STEPS
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    grown, result = map(int, done.stdout.split())
-    return grown, result
+    sizes = {"series": SERIES, "landmarks": LANDMARKS, "channels": CHANNELS, "steps": STEPS}
+    code = PROGRAM.format(work=work, **sizes)
+    return map(int, run_python(code).split())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "work",
-    [
-        "Aligner(y, how, n_jobs=2).grouped(x, np.ones((10, len(y))))",
-        "Aligner(y, how, n_jobs=2).projected(x, np.eye(16)[None])",
-        "Aligner(y, how, n_jobs=2).similarities(x)",
-    ],
-    ids=["grouped", "projected", "scores"],
-)
+@pytest.mark.parametrize("work", [
+    "Aligner(y, how, n_jobs=2).grouped(x, np.ones((10, len(y))))",
+    "Aligner(y, how, n_jobs=2).projected(x, np.eye(16)[None])",
+    "Aligner(y, how, n_jobs=2).similarities(x)",
+], ids=["grouped", "projected", "scores"])  # fmt: skip
 def test_fused_reductions_never_hold_the_products_of_all_pairs(work):
     grown, result = growth(work)
     all_products = SERIES * LANDMARKS * CHANNELS**2 * 8

@@ -1,6 +1,5 @@
 """The table of commands, help, exit codes, and output files."""
 
-import os
 import subprocess
 import sys
 import warnings
@@ -8,12 +7,9 @@ import warnings
 import pytest
 
 import slts
-
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-
 from slts import cli
 from slts.cli import application, main
+from tests.data import run_python
 
 NOT_FOR_HELP = ["numpy", "scipy", "sklearn", "pyarrow", "slts.estimators", "slts.cli.fit"]
 
@@ -24,14 +20,7 @@ def test_version_and_help_import_no_command(option):
         "import sys; from slts.cli import main; code = main(sys.argv[1:]); "
         f"print(*set({NOT_FOR_HELP}) & set(sys.modules)); sys.exit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, option],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "120"},
-    )
-    assert done.returncode == 0, done.stderr
-    *lines, imported = done.stdout.split("\n")[:-1]
+    *lines, imported = run_python(program, option, COLUMNS="120").split("\n")[:-1]
     assert imported == ""
     text = "\n".join(lines)
     if option == "--version":
@@ -68,10 +57,8 @@ def test_a_misspelt_command_is_suggested(run):
 
 
 def test_the_module_runs(tmp_path):
-    arguments = ["evaluate", "no.slts", "no.csv"]
-    done = subprocess.run(
-        [sys.executable, "-m", "slts", *arguments], capture_output=True, text=True, cwd=tmp_path
-    )
+    command = [sys.executable, "-m", "slts", "evaluate", "no.slts", "no.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: ")
     assert "no.slts" in done.stderr
@@ -88,53 +75,43 @@ def test_a_missing_extra_is_named(monkeypatch, run):
 
 def test_warnings_are_one_line(monkeypatch, run):
     monkeypatch.setattr(
-        application, "application", lambda *_, **__: warnings.warn("gap", stacklevel=1)
+        application, "application", lambda *_, **__: warnings.warn("gap", UserWarning, 1)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert run("anything") == (0, "", "Warning: gap\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("fit x.csv", "--model"),
-        ("fit x.csv --model m.slts --method magic", "magic"),
-        ("fit x.csv --model m.txt", "must end in .slts"),
-        ("fit x.csv --model m.slts --param gama=1", "'gama'"),
-        ("fit x.csv --model m.slts --param gamma", "expected name=value"),
-        ("fit x.csv --model m.slts --method slts --param gamma=-1", "'gamma'"),
-        ("fit x.csv --model m.slts --test-size .2 --memory-limit=-3GB", "'memory_limit'"),
-        ("fit x.csv --model m.slts --test-size 2", "between 0 and 1"),
-        ("fit x.csv --model m.slts --jobs 0", "-1 for all processors, got 0"),
-        ("fit x --model m.slts --test-size .2 --test y", "not both"),
-        ("fit x --model m.slts --method 1nn --memory-limit 2GB", "'memory_limit'"),
-        ("predict m.slts x.csv --out p.xlsx", "must end in .csv or .jsonl or .parquet"),
-        ("predict m.slts x.csv --alpha nan", "between 0 and 1"),
-        ("predict m.slts x.csv --device tpu", "tpu"),
-        ("explain m.slts x.csv --plot p.xlsx", "must end in .png"),
-        ("certify m.slts x.csv --delta 5", "between 0 and 1"),
-        (f"certify m.slts x.csv --n-models {10**101}", "--n-models"),
-        ("report m.slts --out r.pdf", "must end in .html"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("fit x.csv", "--model"), ("fit x.csv --model m.slts --method magic", "magic"),
+    ("fit x.csv --model m.txt", "must end in .slts"),
+    ("fit x.csv --model m.slts --param gama=1", "'gama'"),
+    ("fit x.csv --model m.slts --param gamma", "expected name=value"),
+    ("fit x.csv --model m.slts --method slts --param gamma=-1", "'gamma'"),
+    ("fit x.csv --model m.slts --test-size .2 --memory-limit=-3GB", "'memory_limit'"),
+    ("fit x.csv --model m.slts --test-size 2", "between 0 and 1"),
+    ("fit x.csv --model m.slts --jobs 0", "-1 for all processors, got 0"),
+    ("fit x --model m.slts --test-size .2 --test y", "not both"),
+    ("fit x --model m.slts --method 1nn --memory-limit 2GB", "'memory_limit'"),
+    ("predict m.slts x.csv --out p.xlsx", "must end in .csv or .jsonl or .parquet"),
+    ("predict m.slts x.csv --alpha nan", "between 0 and 1"),
+    ("predict m.slts x.csv --device tpu", "tpu"),
+    ("explain m.slts x.csv --plot p.xlsx", "must end in .png"),
+    ("certify m.slts x.csv --delta 5", "between 0 and 1"),
+    (f"certify m.slts x.csv --n-models {10**101}", "--n-models"),
+    ("report m.slts --out r.pdf", "must end in .html"),
+])  # fmt: skip
 def test_the_message_names_the_wrong_option(arguments, message, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert message in run.error(*arguments.split(), code=2)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "predict {model} {data} --out {data}",
-        "predict {model} {data} --out {link}",
-        "predict {model} {folder} --out {table}",
-        "predict {model} {folder}/*.csv --out {table}",
-        "report {page} --out {page}",
-        "fit {named} --model {named}",
-        "fit {data} --test {named} --model {named}",
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    "predict {model} {data} --out {data}", "predict {model} {data} --out {link}",
+    "predict {model} {folder} --out {table}", "predict {model} {folder}/*.csv --out {table}",
+    "report {page} --out {page}", "fit {named} --model {named}",
+    "fit {data} --test {named} --model {named}",
+])  # fmt: skip
 def test_what_is_read_is_never_overwritten(arguments, problem, model, tmp_path, run):
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -1,21 +1,13 @@
 """`slts evaluate` and `slts certify`: scores, bounds, groups, copies."""
 
-import re
-
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-pytest.importorskip("pyarrow")
-
 import slts
-from slts.execution import progress
 from slts.guarantees.bounds import group_accuracy_interval
 from tests.cli.conftest import CLASSES, draw
 from tests.cli.test_fit import FEW, write
-from tests.execution.test_progress import Clock
 
 
 def test_scores_are_those_of_python(problem, model, run):
@@ -93,15 +85,6 @@ def test_new_groups_are_evaluated_and_certified(tmp_path, run):
     assert "from 6 groups" in page.read_text()
     training = ("--groups", "subject", "--sample", "training")
     assert "groups" in run.error("certify", path, data, *training)
-
-
-def test_progress_is_shown_on_standard_error(problem, model, run, monkeypatch):
-    monkeypatch.setattr(progress, "time", Clock(40.0))
-    evaluate = ["evaluate", model, problem[".csv"][1]]
-    output, messages = run.ok(*evaluate)
-    assert re.search(r"aligning.*: 100%, done in", messages)
-    assert "done in" not in output
-    assert run.ok(*evaluate, "--quiet") == (output, "")
 
 
 def test_channels_are_left_out_on_request(problem, model, tmp_path, run):

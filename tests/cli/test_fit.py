@@ -5,13 +5,8 @@ import json
 import re
 
 import numpy as np
-import pytest
-
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
+import pytest
 
 import slts
 from slts.cli.fit import CLASSIFIERS, hold_out
@@ -71,9 +66,6 @@ def test_names_and_digests_can_be_left_out(problem, tmp_path, run):
         assert (slts.load(path).training_digests_ is not None) == kept
 
 
-# -- test series
-
-
 @pytest.mark.parametrize("form", [".csv", ".parquet", "stdin"])
 def test_the_same_series_are_held_out_in_every_form(form, problem, tmp_path, run, monkeypatch):
     """The model is trained on the other series only."""
@@ -96,9 +88,8 @@ def test_the_same_series_are_held_out_in_every_form(form, problem, tmp_path, run
 
 
 def test_classes_keep_their_shares(tmp_path):
-    data, _ = write(
-        tmp_path / "data.csv", 60, labels=np.repeat(["a", "b"], [45, 15]), grouped=False
-    )
+    labels = np.repeat(["a", "b"], [45, 15])
+    data, _ = write(tmp_path / "data.csv", 60, labels=labels, grouped=False)
     rest, held_out = hold_out(read_series(data), 0.2, 0)
     assert np.unique(rest.labels, return_counts=True)[1].tolist() == [36, 12]
     assert np.unique(held_out.labels, return_counts=True)[1].tolist() == [9, 3]
@@ -148,16 +139,11 @@ def test_the_bound_for_new_groups_holds_for_groups_of_different_size():
     assert failures <= 5
 
 
-@pytest.mark.parametrize(
-    ("labels", "groups", "message"),
-    [
-        (np.arange(48).astype(str), [], "--test-size 0.3"),
-        (np.repeat(["a", "b", "odd"], [24, 20, 4]), ["--groups", "subject"], "'odd'"),
-    ],
-)
-def test_a_class_that_cannot_be_learned_and_held_out_is_an_error(
-    labels, groups, message, tmp_path, run
-):
+@pytest.mark.parametrize(("labels", "groups", "message"), [
+    (np.arange(48).astype(str), [], "--test-size 0.3"),
+    (np.repeat(["a", "b", "odd"], [24, 20, 4]), ["--groups", "subject"], "'odd'"),
+])  # fmt: skip
+def test_a_class_that_cannot_be_held_out_is_an_error(labels, groups, message, tmp_path, run):
     data, _ = write(tmp_path / "data.csv", labels=labels, grouped=bool(groups))
     fit = ["fit", data, "--model", tmp_path / "m.slts", "--method", "1nn", "--test-size", "0.3"]
     # The only person with the odd class is held out with seed 0.
@@ -167,9 +153,8 @@ def test_a_class_that_cannot_be_learned_and_held_out_is_an_error(
 
 
 def test_the_only_series_of_a_class_is_learned_from(tmp_path, run):
-    data, _ = write(
-        tmp_path / "data.csv", labels=[*np.repeat(["a", "b"], [24, 23]), "odd"], grouped=False
-    )
+    labels = [*np.repeat(["a", "b"], [24, 23]), "odd"]
+    data, _ = write(tmp_path / "data.csv", labels=labels, grouped=False)
     fit = ["fit", data, "--model", tmp_path / "m.slts", "--method", "1nn", "--test-size", "0.3"]
     output, _ = run.ok(*fit)
     assert "No held-out series is of class 'odd'" in output
@@ -221,9 +206,6 @@ def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
     assert not model.exists()
     test.write_text(test.read_text().replace("p0", "q0").replace("p1", "q1"))
     assert "mean over 12 groups" in run.ok(*fit)[0]
-
-
-# -- series that the classifier holds out
 
 
 @pytest.mark.parametrize(("method", "kind"), [("1nn", "leave-one-out"), ("slts", "held-out")])

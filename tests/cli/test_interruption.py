@@ -8,13 +8,9 @@ import sys
 import time
 
 import numpy as np
-import pytest
-
-pytest.importorskip("typer")
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import slts
 from tests.cli.conftest import draw
@@ -25,11 +21,9 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 def start(*arguments, **options):
     return subprocess.Popen(
-        [sys.executable, "-m", "slts", *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-m", "slts", *map(str, arguments)], stderr=subprocess.PIPE, text=True,
         **options,
-    )
+    )  # fmt: skip
 
 
 def wait_for(happened):
@@ -40,10 +34,9 @@ def wait_for(happened):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "status", "suffix"),
-    [(signal.SIGKILL, -9, ".csv"), (signal.SIGINT, 130, ".csv"), (signal.SIGTERM, 143, ".parquet")],
-)
+@pytest.mark.parametrize(("number", "status", "suffix"), [
+    (signal.SIGKILL, -9, ".csv"), (signal.SIGINT, 130, ".csv"), (signal.SIGTERM, 143, ".parquet"),
+])  # fmt: skip
 def test_predict(number, status, suffix, model, tmp_path):
     out = tmp_path / f"p{suffix}"
     out.write_text("an older file")

@@ -1,22 +1,16 @@
 """Ten times as many predictions take the same memory."""
 
-import subprocess
 import sys
 
 import numpy as np
-import pytest
-
-pytest.importorskip("typer")
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from slts.cli import main
+from tests.data import run_python
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="reads the peak from /proc"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 
 # The peak of this process alone: that of getrusage begins with its parent's.
 PROGRAM = """
@@ -58,11 +52,7 @@ def test_memory_does_not_grow_with_the_number_of_series(problem, tmp_path):
         write_file(data, n_series)
         out = tmp_path / f"{n_series}.csv"
         arguments = ["predict", model, data, "--out", out, "--batch-size", "256", "--quiet"]
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *map(str, arguments)], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        peaks.append(int(done.stdout.split()[-1]) / 1000)
+        peaks.append(int(run_python(PROGRAM, *arguments).split()[-1]) / 1000)
         assert len(out.read_text().splitlines()) == n_series + 1
     # The values of the larger file alone would take 36 MB, and more on their way through Arrow.
     assert peaks[1] < peaks[0] + 25

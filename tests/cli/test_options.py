@@ -2,17 +2,16 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-pytest.importorskip("pyarrow")
-
 import slts
 from slts.cli import options as command_options
+from slts.execution import progress
 from tests.cli.conftest import CLASSES, draw
+from tests.execution.test_progress import Clock
 from tests.tables.forms import csv_text, long_table
 
 COLUMNS = "columns: id=recording, time=t, label=label, channels=c1..c3"
@@ -47,6 +46,17 @@ def test_from_data_to_predictions_and_back(form, problem, tmp_path, run):
     assert run.json("evaluate", path, test)["accuracy"] == 1.0
     run.ok("certify", path, test)
     run.ok("explain", path, test)
+
+
+@pytest.mark.parametrize(("command", "text"), [("predict", "Predi.*"), ("evaluate", "alig.*")])
+def test_progress_is_shown_on_standard_error(command, text, problem, model, run, monkeypatch):
+    arguments = [command, model, problem[".csv"][1]]
+    expected = run.ok(*arguments)[0]
+    monkeypatch.setattr(progress, "time", Clock(40.0))
+    output, messages = run.ok(*arguments)
+    assert output == expected
+    assert re.search(rf"{text}: 100%, done in \d+", messages)
+    assert run.ok(*arguments, "--quiet") == (expected, "")
 
 
 def test_large_data_give_the_same_model_and_scores(problem, tmp_path, run, monkeypatch):
@@ -117,9 +127,6 @@ def test_another_time_grid_is_warned_about(command, problem, tmp_path, run):
     assert "every='2'" in messages
 
 
-# -- missing values and notes
-
-
 def gappy(path, *, cell=""):
     """Write a CSV of 12 series: c2 is missing in one step in four, `cell` in the fourth series."""
     X, y, ids = draw(12, 5)
@@ -150,9 +157,7 @@ def test_missing_values_are_counted_once(command, source, model, tmp_path, run, 
     assert message in messages
 
 
-def test_missing_values_of_large_data_are_those_of_the_first_series(
-    model, tmp_path, run, monkeypatch
-):
+def test_missing_values_of_large_data_are_of_the_first_series(model, tmp_path, run, monkeypatch):
     monkeypatch.setattr(command_options, "SMALL_BYTES", 0)
     n_missing, _ = gappy(tmp_path / "data.csv")
     _, messages = run.ok("evaluate", model, tmp_path / "data.csv")
@@ -175,9 +180,6 @@ def test_a_bad_cell_is_an_error(cell, model, tmp_path, run):
     assert "c2" in message
 
 
-# -- standard input
-
-
 def test_standard_input_is_predicted(model, run, give_stdin):
     X, y, ids = draw(30, 1)
     give_stdin(csv_text(long_table(X, y, ids, label=False)))
@@ -192,9 +194,6 @@ def test_standard_input_is_evaluated(problem, model, run, give_stdin):
     give_stdin(test.read_text())
     result = run.json("evaluate", model, "-")
     assert result == expected | {"data": result["data"]}
-
-
-# -- errors
 
 
 def test_mistakes_get_a_message(problem, model, tmp_path, run):

@@ -6,18 +6,11 @@ import json
 import re
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-pytest.importorskip("pyarrow")
-
-import pyarrow.parquet as pq
-
 import slts
-from slts.execution import progress
 from tests.cli.conftest import CLASSES, draw
-from tests.execution.test_progress import Clock
 
 COLUMNS = ["id", "prediction", *(f"p_{name}" for name in CLASSES)]
 SETS = ["set", "set_size", "set_flag"]
@@ -108,13 +101,3 @@ def test_a_failure_leaves_the_older_file(problem, model, tmp_path, run):
     run.error("predict", model, data, "--out", out, "--batch-size", "7")
     assert out.read_text() == "older"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "p.csv"]
-
-
-def test_progress_is_shown_on_standard_error(problem, model, run, monkeypatch):
-    predict = ["predict", model, problem[".csv"][1], "--batch-size", "10"]
-    expected = run.ok(*predict)[0]
-    monkeypatch.setattr(progress, "time", Clock(20.0))
-    output, messages = run.ok(*predict)
-    assert output == expected
-    assert re.search(r"^Predicting: 100%, done in \d+", messages, re.MULTILINE)
-    assert run.ok(*predict, "--quiet") == (expected, "")

@@ -72,8 +72,7 @@ def test_every_form_and_place_gives_the_same_series(form, place, folder, series)
     assert X.channel_names[::11] == ("cepstrum_1", "cepstrum_12")
     assert [int(np.sum(y[270:] == str(s))) for s in range(1, 10)] == list(SIZES["test"])
     test, y_test = load("japanese_vowels", "test")
-    assert test == X[270:]
-    assert y_test.tolist() == y[270:].tolist()
+    assert (test, y_test.tolist()) == (X[270:], y[270:].tolist())
 
 
 def test_content_that_differs_from_what_is_published_is_an_error(folder, series):

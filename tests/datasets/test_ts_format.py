@@ -19,32 +19,28 @@ def read(text, **options):
     return read_ts(io.StringIO(text), **options)
 
 
-def test_series_of_unequal_length_and_several_channels():
-    X, y = read(HEADER + "@univariate false\n@equalLength false\n@data\n1,2:3,4:a\n5:6:b\n")
+FULL = (
+    "@problemName My problem\n@problemName Other\n@timeStamps false\n@missing true\n"
+    "@univariate false\n@dimension 2\n@equalLength true\n@seriesLength 3\n"
+    "@author someone\n@classLabel true x y\n@data\n1,2,3:4,5,6:x\n"
+)
+UNEQUAL = "@univariate false\n@equalLength false\n@data\n1,2:3,4:a\n5:6:b\n"
+COMMENTS = "# one\n%two\n\n@classLabel true a\n#three\n@data\n#four\n\n1,2:a\n   \n# five\n3:a\n\n"
+
+
+@pytest.mark.parametrize(("text", "series", "labels"), [
+    (HEADER + UNEQUAL, [[[1, 2], [3, 4]], [[5], [6]]], ["a", "b"]),
+    # Identifiers may have any case and order, labels keep theirs, and foreign ones are passed over.
+    ("@CLASSLABEL TRUE Up d\n@TimeStamps FALSE\n@DATA\n1:Up\n2:d\n", [[[1]], [[2]]], ["Up", "d"]),
+    (FULL, [[[1, 2, 3], [4, 5, 6]]], ["x"]),
+    (COMMENTS, [[[1, 2]], [[3]]], ["a", "a"]),
+    ("  @classLabel   true\ta  b \n@data\n 1 , 2 : a \n", [[[1, 2]]], ["a"]),
+    ("@classLabel false\n@univariate false\n@data\n1:2\n3:4\n", [[[1], [2]], [[3], [4]]], None),
+])  # fmt: skip
+def test_values_and_labels_are_read_from_every_form_of_header(text, series, labels):
+    X, y = read(text)
     assert isinstance(X, SeriesBatch)
-    assert [x.tolist() for x in X] == [[[1, 2], [3, 4]], [[5], [6]]]
-    assert y.tolist() == ["a", "b"]
-
-
-def test_identifiers_may_have_any_case_and_order_and_labels_keep_theirs():
-    X, y = read("@CLASSLABEL TRUE Up down\n@TimeStamps FALSE\n@DATA\n1:Up\n2:down\n")
-    assert (len(X), y.tolist()) == (2, ["Up", "down"])
-
-
-def test_comments_and_blank_lines_are_passed_over_anywhere():
-    text = "# one\n%two\n\n@classLabel true a\n#three\n@data\n#four\n\n1,2:a\n   \n# five\n3:a\n\n"
-    assert len(read(text)[0]) == 2
-
-
-def test_spaces_around_values_and_labels_do_not_matter():
-    X, y = read("  @classLabel   true\ta  b \n@data\n 1 , 2 : a \n")
-    assert (X.values.ravel().tolist(), y.tolist()) == ([1, 2], ["a"])
-
-
-def test_series_without_labels():
-    X, y = read("@classLabel false\n@univariate false\n@data\n1:2\n3:4\n")
-    assert y is None
-    assert X.n_channels == 2
+    assert ([x.tolist() for x in X], y if y is None else y.tolist()) == (series, labels)
 
 
 def test_missing_values_become_nan():
@@ -52,16 +48,6 @@ def test_missing_values_become_nan():
     np.testing.assert_array_equal(X[0], [[1, np.nan, np.nan, 3]])
     np.testing.assert_array_equal(X[1], [[np.nan, 4]])
     assert y.tolist() == ["a", "b"]
-
-
-def test_a_full_header_is_read():
-    text = (
-        "@problemName My problem\n@problemName Other\n@timeStamps false\n@missing true\n"
-        "@univariate false\n@dimension 2\n@equalLength true\n@seriesLength 3\n"
-        "@classLabel true x y\n@data\n1,2,3:4,5,6:x\n"
-    )
-    X, y = read(text)
-    assert (X[0].shape, y.tolist()) == ((2, 3), ["x"])
 
 
 def test_paths_byte_order_marks_and_compressed_files(tmp_path):
@@ -118,13 +104,6 @@ BAD = {
 def test_format_errors_name_the_line(message):
     with pytest.raises(DataError, match=message):
         read(BAD[message])
-
-
-def test_foreign_identifiers_are_passed_over():
-    assert len(read("@author someone\n" + HEADER + "@data\n1:a\n")[0]) == 1
-
-
-# -- every small .ts file in the aeon package, read by slts and by aeon
 
 
 SPEC = importlib.util.find_spec("aeon")

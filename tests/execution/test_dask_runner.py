@@ -20,9 +20,8 @@ dask = pytest.importorskip("dask", reason="needs the extra dask")
 
 
 def cluster_of(**options):
-    return distributed.LocalCluster(
-        threads_per_worker=1, dashboard_address=":0", silence_logs=50, **options
-    )
+    options |= {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    return distributed.LocalCluster(**options)
 
 
 @pytest.fixture
@@ -94,10 +93,8 @@ def test_an_error_is_raised_and_cancels_the_rest(client, error):
 def test_only_a_running_client_outside_of_tasks_runs_tasks(client):
     assert DaskRunner(client).n_workers == 2
     assert running_client() is dask_client() is client
-    assert client.submit(lambda: (dask_client() is None, running_client())).result() == (
-        False,
-        None,
-    )
+    inside = client.submit(lambda: (dask_client() is None, running_client())).result()
+    assert inside == (False, None)
     client.close()
     assert running_client() is dask_client() is None
 
@@ -147,9 +144,8 @@ input()
 @pytest.mark.slow
 def test_a_lost_scheduler_is_reported_at_once():
     """Not after 30 seconds, in which the client tries to connect again."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    pipes = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", CLUSTER], text=True, **pipes)
     with process, distributed.Client(process.stdout.readline().strip()) as client:
         runner = DaskRunner(client)
         threading.Timer(1.0, process.kill).start()

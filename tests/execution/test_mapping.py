@@ -58,9 +58,6 @@ def broken(*_):
     raise RuntimeError("broken")
 
 
-# -- results
-
-
 @several_n_jobs
 def test_results_come_in_the_order_of_the_parts(n_jobs):
     """The first parts end last: each waits for the one behind it, as far as that is running."""
@@ -104,16 +101,14 @@ def test_one_thread_is_that_of_the_caller(n_jobs, n_items):
 @several_n_jobs
 def test_own_is_called_shortly_before_a_part_starts(n_jobs):
     received = []
-    results = ThreadRunner(n_jobs).map(
-        lambda part, shared, own: (part, own), range(40), own=lambda _: len(received)
-    )
-    for result in results:
+
+    def task(part, shared, own):
+        return part, own
+
+    for result in ThreadRunner(n_jobs).map(task, range(40), own=lambda _: len(received)):
         received.append(result)
     ahead = 1 if n_jobs == 1 else 2 * n_jobs
     assert received == [(k, max(0, k - ahead + 1)) for k in range(40)]
-
-
-# -- errors and interruption
 
 
 @several_n_jobs
@@ -194,9 +189,6 @@ def test_ctrl_c_cancels_tasks_that_would_never_end(n_jobs):
     assert len(endless.begun) == n_jobs - 1
 
 
-# -- memory and processes
-
-
 class Large:
     """Something that must not be held."""
 
@@ -219,21 +211,14 @@ def test_a_thread_that_waits_holds_nothing():
     results.close()
 
 
-# -- blocks of a grid
-
-
 COSTS = st.lists(st.integers(1, 1000), min_size=1, max_size=40)
 LIMITS = st.floats(1.0, 1e8)
 N_BLOCKS = 30
 BLOCKS = [Block(k, k + 1, 0, 1, float(k + 1)) for k in range(N_BLOCKS)]
 
-# -- partition
-
 
 @given(COSTS, COSTS, LIMITS, st.booleans(), st.integers(1, 4))
-def test_every_cell_is_in_one_block_whose_cost_is_that_of_its_cells(
-    rows, columns, limit, split, workers
-):
+def test_every_cell_is_in_one_block_of_known_cost(rows, columns, limit, split, workers):
     covered, cells = np.zeros((len(rows), len(columns)), dtype=int), np.outer(rows, columns)
     for block in partition(rows, columns, block_cost=limit, split_columns=split, workers=workers):
         where = slice(block.row_begin, block.row_end), slice(block.column_begin, block.column_end)
@@ -262,16 +247,6 @@ def test_free_columns_keep_their_rows_together(columns):
     assert partition([], [1, 2], block_cost=10) == []
 
 
-# -- map_blocks
-
-
-@pytest.mark.parametrize("n_jobs", [None, 1, 2, 4, -1])
-def test_every_block_is_called_once(n_jobs):
-    called = []
-    map_blocks(called.append, BLOCKS, n_jobs=n_jobs, cancel=pytest.fail)
-    assert sorted(block.row_begin for block in called) == list(range(N_BLOCKS))
-
-
 def test_one_thread_keeps_the_order_and_several_begin_with_the_largest():
     called = []
     map_blocks(called.append, BLOCKS, n_jobs=1)
@@ -287,11 +262,12 @@ def test_one_thread_keeps_the_order_and_several_begin_with_the_largest():
     assert sorted(first[:2]) == [N_BLOCKS - 2, N_BLOCKS - 1]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 4])
-def test_progress_grows_up_to_the_total_cost(n_jobs):
-    seen = []
-    map_blocks(lambda _: None, BLOCKS, n_jobs=n_jobs, progress=lambda *now: seen.append(now))
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 4, -1])
+def test_every_block_is_called_once_and_progress_grows_up_to_the_total_cost(n_jobs):
+    called, seen = [], []
+    tell = {"progress": lambda *now: seen.append(now), "cancel": pytest.fail}
+    map_blocks(called.append, BLOCKS, n_jobs=n_jobs, **tell)
+    assert sorted(block.row_begin for block in called) == list(range(N_BLOCKS))
     done = [now for now, _ in seen]
-    assert len(done) == N_BLOCKS
-    assert done == sorted(set(done))
+    assert (len(done), done) == (N_BLOCKS, sorted(set(done)))
     assert {total for _, total in seen} == {done[-1]} == {sum(range(N_BLOCKS + 1))}

@@ -2,13 +2,12 @@
 
 import ctypes
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from slts.execution import usable_memory
+from tests.data import run_python
 
 PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -28,22 +27,19 @@ def usable(tmp_path):
     return measure
 
 
-@pytest.mark.parametrize(
-    ("groups", "limits", "expected"),
-    [
-        ("0::/user", {"user/memory.max": "max"}, PHYSICAL),
-        # The smallest limit of the group and its parents.
-        ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "3000000", "memory.max": "4000000"},
-         3_000_000),
-        # In a container, the path may be that of the host.
-        ("0::/docker/0123\n", {"memory.max": "5000000\n"}, 5_000_000),
-        # Version 1.
-        ("5:cpu,cpuacct:/a\n4:memory:/a\n",
-         {"memory/a/memory.limit_in_bytes": "6000000", "cpu/a/memory.limit_in_bytes": "1000",
-          "memory/memory.limit_in_bytes": "9223372036854771712", "memory.max": "1000"},
-         6_000_000),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("groups", "limits", "expected"), [
+    ("0::/user", {"user/memory.max": "max"}, PHYSICAL),
+    # The smallest limit of the group and its parents.
+    ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "3000000", "memory.max": "4000000"},
+     3_000_000),
+    # In a container, the path may be that of the host.
+    ("0::/docker/0123\n", {"memory.max": "5000000\n"}, 5_000_000),
+    # Version 1.
+    ("5:cpu,cpuacct:/a\n4:memory:/a\n",
+     {"memory/a/memory.limit_in_bytes": "6000000", "cpu/a/memory.limit_in_bytes": "1000",
+      "memory/memory.limit_in_bytes": "9223372036854771712", "memory.max": "1000"},
+     6_000_000),
+])  # fmt: skip
 def test_the_smallest_limit_of_all_control_groups_counts(usable, groups, limits, expected):
     assert usable(groups, limits) == expected
 
@@ -85,11 +81,8 @@ kept = resident() - before
 release_memory()
 print(full, kept, resident() - before)
 """
-    environment = os.environ | {"MALLOC_TRIM_THRESHOLD_": str(10**9), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
-    )
-    full, kept, left = map(int, done.stdout.split())
+    environment = {"MALLOC_TRIM_THRESHOLD_": str(10**9), "OMP_NUM_THREADS": "1"}
+    full, kept, left = map(int, run_python(program, **environment).split())
     assert full > 100_000_000
     assert kept > 0.9 * full
     assert left < 0.2 * full

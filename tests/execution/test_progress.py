@@ -58,17 +58,12 @@ def test_a_bar_is_drawn_on_standard_error_if_asked(capfd, watched, rich, show):
         assert err == "\rAligning   0%\rAligning  50%\rAligning 100%\n"
 
 
-@pytest.mark.parametrize(
-    ("times", "lines"),
-    [
-        ([], []),
-        ([1, 5, 10], []),
-        ([1, 11], ["2%, done in 11 s"]),
-        (range(1, 65), ["30%, 30 s", "60%, 1 min 0 s", "64%, done in 1 min 4 s"]),
-        # At most every half minute, and later if the work is slow.
-        ([100, 129, 131], ["1%, 1 min 40 s", "3%, 2 min 11 s", "3%, done in 2 min 11 s"]),
-    ],
-)
+@pytest.mark.parametrize(("times", "lines"), [
+    ([], []), ([1, 5, 10], []), ([1, 11], ["2%, done in 11 s"]),
+    (range(1, 65), ["30%, 30 s", "60%, 1 min 0 s", "64%, done in 1 min 4 s"]),
+    # At most every half minute, and later if the work is slow.
+    ([100, 129, 131], ["1%, 1 min 40 s", "3%, 2 min 11 s", "3%, done in 2 min 11 s"]),
+])  # fmt: skip
 def test_lines_come_twice_a_minute_and_at_the_end_of_long_work(times, lines, monkeypatch):
     """One more of a hundred things is done at each of the times."""
     clock, said = Clock(), []

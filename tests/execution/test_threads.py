@@ -1,8 +1,6 @@
 """Threads of BLAS: one while ours work, and their own number afterwards."""
 
 import os
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack
 
@@ -10,14 +8,9 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import (
-    ThreadRunner,
-    fit_threads,
-    map_threads,
-    one_blas_thread,
-    thread_count,
-    use_fit_threads,
-)
+from slts import execution
+from slts.execution import fit_threads, map_threads, one_blas_thread, use_fit_threads
+from tests.data import run_python
 
 
 def blas_threads(_=None):
@@ -40,11 +33,11 @@ def two_at_first():
 
 def test_thread_counts_follow_joblib_up_to_four_for_each_core():
     cores = joblib.cpu_count()
-    assert [thread_count(n_jobs) for n_jobs in (None, 1, 2, -1)] == [1, 1, 2, cores]
-    assert thread_count(10**6) == ThreadRunner(10**6).n_workers == 4 * cores
+    assert [execution.thread_count(n_jobs) for n_jobs in (None, 1, 2, -1)] == [1, 1, 2, cores]
+    assert execution.thread_count(10**6) == execution.ThreadRunner(10**6).n_workers == 4 * cores
     for backend in ("threading", "loky"):
         with joblib.parallel_config(backend=backend, n_jobs=2):
-            assert (thread_count(None), thread_count(1)) == (2, 1)
+            assert (execution.thread_count(None), execution.thread_count(1)) == (2, 1)
 
 
 @pytest.mark.parametrize(("n_jobs", "error"), [(0, ValueError), (1.5, TypeError)])
@@ -133,9 +126,7 @@ with one_blas_thread():
         print(*threads())
 print(*threads())
 """
-    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    if " " not in done.stdout:
+    printed = run_python(program, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+    if " " not in printed:
         pytest.skip("needs a BLAS for SciPy alone")
-    assert done.stdout == "1 1\n2 2\n"
+    assert printed == "1 1\n2 2\n"

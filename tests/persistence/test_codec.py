@@ -137,43 +137,35 @@ def test_an_array_that_occurs_twice_is_stored_once():
     assert first.values is second.values is not third.values
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        object(), print, {1, 2}, b"bytes", 1j, np.complex128(1), np.longdouble(1), np.array([1j]),
-        np.array([datetime.date(2020, 1, 1)], dtype=object), np.ma.masked_array([1.0]),
-        np.array([b"x"]), np.zeros(2, dtype=[("a", "f8")]), slts.SLTSClassifier(),
-        type("Weights", (), {})(),
-    ],
-    ids=lambda value: type(value).__name__,
-)  # fmt: skip
+@pytest.mark.parametrize("value", [
+    object(), print, {1, 2}, b"bytes", 1j, np.complex128(1), np.longdouble(1), np.array([1j]),
+    np.array([datetime.date(2020, 1, 1)], dtype=object), np.ma.masked_array([1.0]),
+    np.array([b"x"]), np.zeros(2, dtype=[("a", "f8")]), slts.SLTSClassifier(),
+    type("Weights", (), {})(),
+], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_other_values_are_not_stored(value):
     with pytest.raises(TypeError, match=r"^x.*, which files cannot store"):
         Codec(CLASSES).encode(value, "x")
 
 
-@pytest.mark.parametrize(
-    ("annotation", "accepted", "refused"),
-    [
-        (int, [1, np.int8(1)], [True, 1.0, "1", None]),
-        (float, [1.0, 1, np.float32(1)], [True, "1", None, 1j]),
-        (bool, [True, np.bool_(False)], [1, None]),
-        (int | None, [None, 3], ["3", 3.5]),
-        (Literal["a", "b"], ["a"], ["c", None]),
-        (FloatArray, [np.zeros(2), np.zeros((1, 1))], [np.zeros(2, "f4"), [0.0], None]),
-        (IntArray, [np.zeros(2, np.int64)], [np.zeros(2), np.zeros(2, np.int32)]),
-        (npt.NDArray[np.floating[Any]], [np.zeros(2, "f4")], [np.zeros(2, int)]),
-        (AnyArray, [np.array(["x"])], [1.0, [1.0]]),
-        (tuple[int, ...], [(), (1, 2)], [[1], (1, "x"), 1]),
-        (tuple[int, str], [(1, "x")], [(1,), (1, "x", 2), ("x", 1), 3]),
-        (Sequence[float], [[1.0], (1.0,)], [1.0, ["x"]]),
-        (dict[str, int], [{}, {"a": 1}], [{1: 1}, {"a": "b"}, [("a", 1)]]),
-        (Weights | Names, [Names(None)], [None, slts.Itakura(2.0)]),
-        (Weighing, [Weights(np.ones(1))], [None, "x"]),
-        (Any, [None, "x"], []),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("annotation", "accepted", "refused"), [
+    (int, [1, np.int8(1)], [True, 1.0, "1", None]),
+    (float, [1.0, 1, np.float32(1)], [True, "1", None, 1j]),
+    (bool, [True, np.bool_(False)], [1, None]),
+    (int | None, [None, 3], ["3", 3.5]),
+    (Literal["a", "b"], ["a"], ["c", None]),
+    (FloatArray, [np.zeros(2), np.zeros((1, 1))], [np.zeros(2, "f4"), [0.0], None]),
+    (IntArray, [np.zeros(2, np.int64)], [np.zeros(2), np.zeros(2, np.int32)]),
+    (npt.NDArray[np.floating[Any]], [np.zeros(2, "f4")], [np.zeros(2, int)]),
+    (AnyArray, [np.array(["x"])], [1.0, [1.0]]),
+    (tuple[int, ...], [(), (1, 2)], [[1], (1, "x"), 1]),
+    (tuple[int, str], [(1, "x")], [(1,), (1, "x", 2), ("x", 1), 3]),
+    (Sequence[float], [[1.0], (1.0,)], [1.0, ["x"]]),
+    (dict[str, int], [{}, {"a": 1}], [{1: 1}, {"a": "b"}, [("a", 1)]]),
+    (Weights | Names, [Names(None)], [None, slts.Itakura(2.0)]),
+    (Weighing, [Weights(np.ones(1))], [None, "x"]),
+    (Any, [None, "x"], []),
+], ids=str)  # fmt: skip
 def test_values_are_compared_with_annotations(annotation, accepted, refused):
     assert all(conforms(value, annotation) for value in accepted)
     assert not any(conforms(value, annotation) for value in refused)
@@ -183,25 +175,22 @@ def put(name, value):
     return lambda node: node.__setitem__(name, value)
 
 
-@pytest.mark.parametrize(
-    ("edit", "reason"),
-    [
-        (put("scale", "1"), "x.scale must be float"),
-        (put("scale", {"float": "nan"}), "x.scale has NaN"),
-        (put("surprise", 1), "x has missing or unknown fields: surprise"),
-        (lambda node: node.pop("scale"), "x has missing or unknown fields: scale"),
-        (put("class", "Popen"), "x has an unknown form or class"),
-        (put("class", "Names"), "missing or unknown fields: names, scale, values"),
-        (put("values", {"array": "nowhere"}), "x.values is not valid: 'nowhere'"),
-        (put("values", {"array": "x.values", "dtype": "O"}), "x.values is not valid"),
-        (put("values", {"array": "x.values", "dtype": "<M8[ns]"}), "x.values must be .*float64"),
-        (put("values", {"numpy": ["O", 1]}), "x.values has an unknown form"),
-        (put("values", {"numpy": ["<U99999999", "x"]}), "x.values must be .*float64"),
-        (put("values", {"range": [0, 3, 0]}), "x.values is not valid: range"),
-        (put("values", {"range": [0, 2**62, 1]}), "x.values must be .*float64"),
-        (put("values", {"dict": [[{"tuple": [[]]}, 1]]}), "x.values is not valid: unhashable"),
-    ],
-)
+@pytest.mark.parametrize(("edit", "reason"), [
+    (put("scale", "1"), "x.scale must be float"),
+    (put("scale", {"float": "nan"}), "x.scale has NaN"),
+    (put("surprise", 1), "x has missing or unknown fields: surprise"),
+    (lambda node: node.pop("scale"), "x has missing or unknown fields: scale"),
+    (put("class", "Popen"), "x has an unknown form or class"),
+    (put("class", "Names"), "missing or unknown fields: names, scale, values"),
+    (put("values", {"array": "nowhere"}), "x.values is not valid: 'nowhere'"),
+    (put("values", {"array": "x.values", "dtype": "O"}), "x.values is not valid"),
+    (put("values", {"array": "x.values", "dtype": "<M8[ns]"}), "x.values must be .*float64"),
+    (put("values", {"numpy": ["O", 1]}), "x.values has an unknown form"),
+    (put("values", {"numpy": ["<U99999999", "x"]}), "x.values must be .*float64"),
+    (put("values", {"range": [0, 3, 0]}), "x.values is not valid: range"),
+    (put("values", {"range": [0, 2**62, 1]}), "x.values must be .*float64"),
+    (put("values", {"dict": [[{"tuple": [[]]}, 1]]}), "x.values is not valid: unhashable"),
+])  # fmt: skip
 def test_edited_nodes_are_refused_with_the_path(edit, reason):
     with pytest.raises(slts.ModelFileError, match=reason):
         back(Weights(np.ones(2)), edit=edit)

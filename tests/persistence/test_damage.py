@@ -63,15 +63,11 @@ def test_every_bit_counts(saved, path):
     refuse(content[:-1] + b"?", path, "does not match its digest: it is damaged or was edited")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"", b"slts", b"id,time,value\n1,2,3\n", pickle.dumps({"a": 1}), bytes(100),
-        (2).to_bytes(8, "little") + b"{}", (100).to_bytes(8, "little") + b"{}",
-        (10**6).to_bytes(8, "little") + b"[" * 10**6,
-    ],
-    ids=lambda content: f"{content[:12]!r}",
-)  # fmt: skip
+@pytest.mark.parametrize("content", [
+    b"", b"slts", b"id,time,value\n1,2,3\n", pickle.dumps({"a": 1}), bytes(100),
+    (2).to_bytes(8, "little") + b"{}", (100).to_bytes(8, "little") + b"{}",
+    (10**6).to_bytes(8, "little") + b"[" * 10**6,
+], ids=lambda content: f"{content[:12]!r}")  # fmt: skip
 def test_other_files_are_told_apart(content, path):
     refuse(content, path, "it is not a model file of slts")
 
@@ -133,12 +129,10 @@ def test_nothing_may_be_missing(saved, path):
             part[key] = value
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [{"shape": [2**40, 2**40]}, {"shape": [2**63, 2]}, {"shape": [-3, -10]}, {"shape": None},
-     {"dtype": "O"}, {"dtype": "BF16"}, {"data_offsets": [2**50, 2**50 + 240]}],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("entry", [
+    {"shape": [2**40, 2**40]}, {"shape": [2**63, 2]}, {"shape": [-3, -10]}, {"shape": None},
+    {"dtype": "O"}, {"dtype": "BF16"}, {"data_offsets": [2**50, 2**50 + 240]},
+], ids=str)  # fmt: skip
 def test_sizes_that_the_file_does_not_have_are_refused(entry, saved, path):
     header, document, payload = parts(saved["SLTSClassifier"][1])
     header["model_.coefs.0"] |= entry

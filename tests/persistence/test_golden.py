@@ -26,8 +26,7 @@ def test_a_golden_file_loads_as_the_model_it_was_made_from(name):
     model, facts = slts.load(FOLDER / f"{name}.slts"), describe(FOLDER / f"{name}.slts")
     expected = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     assert {key: facts[key] for key in ("sha256", "channel_names", "classes")} == expected["facts"]
-    assert facts["format"] == 4
-    assert repr(model) == repr(estimator)
+    assert (facts["format"], repr(model)) == (4, repr(estimator))
     assert model.classes_.dtype == np.asarray(labels).dtype
     assert model.series_name(int(model.landmark_indices_[0])) == expected["landmark"]
     series = [np.array(x) for x in expected["series"]]

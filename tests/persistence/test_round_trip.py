@@ -18,17 +18,8 @@ from sklearn.pipeline import make_pipeline
 import slts
 from slts import estimators
 from slts.persistence import describe
-from tests.persistence.small_models import (
-    SMALL,
-    assert_same_model,
-    assert_same_value,
-    by_name,
-    fit,
-    make_series,
-    new_series,
-    parts,
-    with_identifiers,
-)
+from tests.persistence import small_models
+from tests.persistence.small_models import SMALL, assert_same_model, by_name, fit, new_series
 
 every_estimator = pytest.mark.parametrize("estimator", SMALL, ids=by_name)
 CASES = {
@@ -72,8 +63,8 @@ def test_a_loaded_model_is_the_saved_one(estimator, changes, tmp_path):
 
 @every_estimator
 def test_identifiers_and_digests_are_kept_unless_they_are_left_out(estimator, tmp_path):
-    X, y = make_series(("a", "b"))
-    model, path = clone(estimator).fit(with_identifiers(X), y), tmp_path / "m.slts"
+    X, y = small_models.make_series(("a", "b"))
+    model, path = clone(estimator).fit(small_models.with_identifiers(X), y), tmp_path / "m.slts"
     loaded = round_trip(model, tmp_path)
     assert_same_model(model, loaded, X)
     index = model.origins_.indices[0]
@@ -85,7 +76,7 @@ def test_identifiers_and_digests_are_kept_unless_they_are_left_out(estimator, tm
     assert loaded.series_name(index).endswith(f"training series {index}")
     assert getattr(getattr(loaded, "landmarks_", None), "times", None) is None
     assert loaded.training_digests_ is None is not model.training_digests_
-    assert_same_value(loaded.decision_function(X), model.decision_function(X))
+    small_models.assert_same_value(loaded.decision_function(X), model.decision_function(X))
 
 
 @every_estimator
@@ -94,8 +85,7 @@ def test_saving_again_gives_the_same_bytes(estimator, saved, tmp_path):
     slts.save(fit(estimator), path)
     assert path.read_bytes() == content
     slts.save(slts.load(path).set_params(device="auto"), path)
-    assert path.read_bytes() == content
-    assert slts.load(path).device == "cpu"
+    assert (path.read_bytes(), slts.load(path).device) == (content, "cpu")
     assert "device" not in describe(path)["parameters"]
 
 
@@ -103,7 +93,7 @@ def test_saving_again_gives_the_same_bytes(estimator, saved, tmp_path):
 def test_a_loaded_model_can_be_pickled_copied_and_fitted_again(estimator, saved, tmp_path):
     model, _ = saved[by_name(estimator)]
     loaded = round_trip(model, tmp_path)
-    again = clone(loaded).fit(*make_series(("a", "b", "c")))
+    again = clone(loaded).fit(*small_models.make_series(("a", "b", "c")))
     for other in (pickle.loads(pickle.dumps(loaded)), copy.deepcopy(loaded), again):
         assert_same_model(model, other, new_series())
 
@@ -111,13 +101,10 @@ def test_a_loaded_model_can_be_pickled_copied_and_fitted_again(estimator, saved,
 HALVES = np.arange(12), np.arange(12, 24)
 PARAMETERS = {
     "class_weight": {"a": 2.0, "b": 1, "c": np.float32(0.5)},
-    "landmarks": np.array([4, 2, 9, 10], dtype=np.int16),
-    "n_landmarks": np.int64(4),
-    "gamma": np.float64(0.01),
-    "calibration_cv": [HALVES, HALVES[::-1]],
-    "n_jobs": 100_000,
+    "landmarks": np.array([4, 2, 9, 10], dtype=np.int16), "n_landmarks": np.int64(4),
+    "gamma": np.float64(0.01), "calibration_cv": [HALVES, HALVES[::-1]], "n_jobs": 100_000,
     "verbose": 0,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -128,7 +115,7 @@ PARAMETERS = {
 def test_parameters_keep_their_types(estimator, parameters, tmp_path):
     model = fit(estimator, **parameters).set_output(transform="pandas")
     loaded = round_trip(model, tmp_path)
-    assert_same_value(model.get_params(), loaded.get_params())
+    small_models.assert_same_value(model.get_params(), loaded.get_params())
     assert loaded.transform(new_series()).equals(model.transform(new_series()))
 
 
@@ -142,7 +129,7 @@ def test_a_splitter_and_a_generator_are_described_and_replaced_by_the_default(tm
     assert (loaded.cv, loaded.random_state) == (slts.SLTSClassifierCV().cv, None)
     assert "StratifiedKFold(n_splits=3" in described["cv"]
     assert described["random_state"] == "RandomState(MT19937)"
-    assert_same_value(loaded.cv_results_, model.cv_results_)
+    small_models.assert_same_value(loaded.cv_results_, model.cv_results_)
 
 
 @every_estimator
@@ -155,11 +142,11 @@ def test_a_file_is_safetensors_with_its_digest_and_describes_itself(estimator, s
     assert facts["estimator"] == by_name(estimator)
     assert (facts["slts"], facts["format"]) == (slts.__version__, 4)
     assert facts["classes"] == ["a", "b", "c"]
-    steps = slts.as_series(make_series(("a", "b", "c"))[0]).n_steps
+    steps = slts.as_series(small_models.make_series(("a", "b", "c"))[0]).n_steps
     assert facts["training"] == {"series": 24, "steps": steps, "classes": 3}
     with safetensors.safe_open(path, framework="numpy") as file:
         assert set(file.metadata()) == {"slts"}
-        assert set(file.keys()) == parts(content)[0].keys() - {"__metadata__"}
+        assert set(file.keys()) == small_models.parts(content)[0].keys() - {"__metadata__"}
     digits = facts["sha256"].encode()
     assert content.count(digits) == 1
     blank = content.replace(digits, b"0" * 64)
@@ -179,11 +166,9 @@ class Descendant(slts.SLTSClassifier):
     pass
 
 
-@pytest.mark.parametrize(
-    "model",
-    [GridSearchCV(SMALL[0], {}), make_pipeline(SMALL[0]), Descendant(), slts.SLTSClassifier, "m"],
-    ids=by_name,
-)
+@pytest.mark.parametrize("model", [
+    GridSearchCV(SMALL[0], {}), make_pipeline(SMALL[0]), Descendant(), slts.SLTSClassifier, "m",
+], ids=by_name)  # fmt: skip
 def test_other_objects_are_refused_with_a_hint(model, tmp_path):
     with pytest.raises(TypeError, match=rf"^{by_name(model)} cannot be saved.* save\(model, "):
         slts.save(model, tmp_path / "m.slts")

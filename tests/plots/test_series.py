@@ -39,8 +39,7 @@ def test_channels_of_an_alignment_are_scaled_and_named(pair):
         assert max(reach) < 3 * min(reach)
     assert sorted(text.get_text() for text in top.get_legend().get_texts()) == ["x", "y", "z"]
     assert [line.get_color() for line in left.lines] == [line.get_color() for line in top.lines]
-    assert ax.get_ylabel() == "step of left hand"
-    assert ax.get_xlabel() == "step of series 17"
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("step of left hand", "step of series 17")
 
 
 def test_contributions_of_a_model_need_an_explanation(fitted):
@@ -83,16 +82,13 @@ def test_searches_and_pipelines_have_a_similarity_space_too(kind, fitted):
     assert sum(len(points.get_offsets()) for points in ax.collections) == len(X) + 10
 
 
-@pytest.mark.parametrize(
-    ("times", "labels", "first"),
-    [
-        (np.timedelta64(20, "ms"), ["12:00:00.000", "12:00:00.020", "12:00:00.040"], 0.0),
-        (np.timedelta64(20, "s"), ["12:00:00", "12:00:20", "12:00:40"], 0.0),
-        (np.timedelta64(7, "s"), ["12:00:00", "12:00:05", "12:00:10"], 0.0),
-        (np.timedelta64(1, "D"), ["2024-03-02", "2024-03-03", "2024-03-04"], 0.5),
-        (7.3 + np.arange(70) / 50, ["7.5", "8.0", "8.5"], 10.0),
-    ],
-)
+@pytest.mark.parametrize(("times", "labels", "first"), [
+    (np.timedelta64(20, "ms"), ["12:00:00.000", "12:00:00.020", "12:00:00.040"], 0.0),
+    (np.timedelta64(20, "s"), ["12:00:00", "12:00:20", "12:00:40"], 0.0),
+    (np.timedelta64(7, "s"), ["12:00:00", "12:00:05", "12:00:10"], 0.0),
+    (np.timedelta64(1, "D"), ["2024-03-02", "2024-03-03", "2024-03-04"], 0.5),
+    (7.3 + np.arange(70) / 50, ["7.5", "8.0", "8.5"], 10.0),
+])  # fmt: skip
 def test_ticks_are_round_times_at_their_steps(times, labels, first):
     from matplotlib import pyplot
 
@@ -110,5 +106,4 @@ def test_channels_have_the_same_colour_in_all_plots():
     drawn = {(line.get_color(), line.get_linestyle()) for line in lines}
     assert drawn == {(s["color"], s["linestyle"]) for s in map(channel_style, range(8))}
     # Channel 7 varies most.
-    assert lines[0].get_color() == CHANNELS[2]
-    assert lines[0].get_linestyle() == "--"
+    assert (lines[0].get_color(), lines[0].get_linestyle()) == (CHANNELS[2], "--")

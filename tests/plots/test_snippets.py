@@ -67,9 +67,8 @@ def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
     for text, axes in drawn:
         k = position(model, text)
         best = int(np.argmax(added[:, k] if text.startswith("for") else -added[:, k]))
-        assert (
-            axes[1].get_title(loc="right") == f"contributes {added[best, k]:+.2g} in series {best}"
-        )
+        title = f"contributes {added[best, k]:+.2g} in series {best}"
+        assert axes[1].get_title(loc="right") == title
         # Axes are in pairs: a channel of the snippet, and of the series.
         explanation = slts.explain(model, X[best])
         occurs = explanation.occurrences(k) > 0
@@ -94,9 +93,8 @@ def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
 def test_what_is_for_one_of_two_classes_is_against_the_other(waves):
     model, X = waves
     one, other = (blocks(plot_snippets(model, c, X=X, count=2)) for c in ("wave", "flat"))
-    assert [position(model, text) for text, _ in one[:2]] == [
-        position(model, text) for text, _ in other[2:]
-    ]
+    first, last = ([position(model, text) for text, _ in s] for s in (one[:2], other[2:]))
+    assert first == last
     for (_, axes), (_, opposite) in zip(one[:2], other[2:], strict=True):
         shades, negative = (ax[1].images[0].get_array() for ax in (axes, opposite))
         np.testing.assert_allclose(shades, -negative)

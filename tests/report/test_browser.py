@@ -296,7 +296,9 @@ def test_snippets_are_drawn_with_examples(open_page, local_file):
         assert example.locator(".cell").count() > 0
         assert "training series" in figures.nth(k).locator("figcaption").first.inner_text()
     snippets = fitted("local").snippets_
-    compared = {fitted("local").describe_snippet(k): snippets.compared(k) for k in range(len(snippets))}
+    compared = {
+        fitted("local").describe_snippet(k): snippets.compared(k) for k in range(len(snippets))
+    }
     for figure in figures.all():
         caption, tags = (figure.locator(part) for part in ("figcaption", ".tag"))
         text = caption.first.inner_text()

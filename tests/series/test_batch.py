@@ -49,9 +49,6 @@ def assert_same(batch, series):
         np.testing.assert_array_equal(got, expected)
 
 
-# -- construction
-
-
 def test_properties_describe_the_data(batch):
     assert (len(batch), batch.shape, batch.n_channels, batch.n_steps) == (5, (5,), 3, 19)
     assert batch.channel_names == ("x", "y", "z")
@@ -94,49 +91,33 @@ def test_series_are_channels_first_views(batch):
             assert not view.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("values", "offsets", "names", "message"),
-    [
-        (np.zeros(3), [0, 3], None, r"values .*got shape \(3,\)"),
-        (np.zeros((3, 0)), [0, 3], None, r"at least one channel, got shape \(3, 0\)"),
-        (np.zeros((3, 1)), [0.0, 3.0], None, "offsets .*float64"),
-        (np.zeros((3, 1)), [], None, r"offsets .*got shape \(0,\)"),
-        (np.zeros((3, 1)), [[0, 3]], None, r"offsets .*got shape \(1, 2\)"),
-        (np.zeros((3, 1)), [1, 3], None, "got 1 to 3"),
-        (np.zeros((3, 1)), [0, 2], None, "got 0 to 2"),
-        (np.zeros((3, 1)), [0, 2, 2, 3], None, "series 1 would have no steps"),
-        (np.zeros((3, 1)), [0, 2, 1, 3], None, "series 1 would have no steps"),
-        (np.zeros((3, 2)), [0, 3], ["a"], "channel_names"),
-        (np.zeros((3, 2)), [0, 3], ["a", "a"], "channel_names"),
-        (np.zeros((3, 2)), [0, 3], "ab", "channel_names"),
-        ([[0.0], [np.nan]], [0, 1, 2], None, "series 1 is NaN"),
-        ([[0.0], [-np.inf]], [0, 2], ["a"], r"series 0, step 1, channel 0 \('a'\) is -inf"),
-        ([["a"]], [0, 1], None, "values holds the text"),
-    ],
-)
+@pytest.mark.parametrize(("values", "offsets", "names", "message"), [
+    (np.zeros(3), [0, 3], None, r"values .*got shape \(3,\)"),
+    (np.zeros((3, 0)), [0, 3], None, r"at least one channel, got shape \(3, 0\)"),
+    (np.zeros((3, 1)), [0.0, 3.0], None, "offsets .*float64"),
+    (np.zeros((3, 1)), [], None, r"offsets .*got shape \(0,\)"),
+    (np.zeros((3, 1)), [[0, 3]], None, r"offsets .*got shape \(1, 2\)"),
+    (np.zeros((3, 1)), [1, 3], None, "got 1 to 3"), (np.zeros((3, 1)), [0, 2], None, "got 0 to 2"),
+    (np.zeros((3, 1)), [0, 2, 2, 3], None, "series 1 would have no steps"),
+    (np.zeros((3, 1)), [0, 2, 1, 3], None, "series 1 would have no steps"),
+    (np.zeros((3, 2)), [0, 3], ["a"], "channel_names"),
+    (np.zeros((3, 2)), [0, 3], ["a", "a"], "channel_names"),
+    (np.zeros((3, 2)), [0, 3], "ab", "channel_names"),
+    ([[0.0], [np.nan]], [0, 1, 2], None, "series 1 is NaN"),
+    ([[0.0], [-np.inf]], [0, 2], ["a"], r"series 0, step 1, channel 0 \('a'\) is -inf"),
+    ([["a"]], [0, 1], None, "values holds the text"),
+])  # fmt: skip
 def test_invalid_parts_are_errors(values, offsets, names, message):
     with pytest.raises(DataError, match=message):
         SeriesBatch(values, offsets, names)
 
 
-# -- indexing
-
-
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        (5, "series 5 is out of range: the batch has 5"),
-        ([0, -6], "series -6 is out of range"),
-        ((0, 1), r"batch\[i\]\[channels, steps\]"),
-        ((0, 1, ...), "one axis"),
-        ([True, False], "the mask has 2 entries, expected 5"),
-        ([[0, 1]], "1-D integer array"),
-        ([0.5], "1-D integer array"),
-        ("a", "got str"),
-        (True, "got bool"),
-        (None, "got NoneType"),
-    ],
-)
+@pytest.mark.parametrize(("key", "message"), [
+    (5, "series 5 is out of range: the batch has 5"), ([0, -6], "series -6 is out of range"),
+    ((0, 1), r"batch\[i\]\[channels, steps\]"), ((0, 1, ...), "one axis"),
+    ([True, False], "the mask has 2 entries, expected 5"), ([[0, 1]], "1-D integer array"),
+    ([0.5], "1-D integer array"), ("a", "got str"), (True, "got bool"), (None, "got NoneType"),
+])  # fmt: skip
 def test_other_keys_are_errors(batch, key, message):
     with pytest.raises(IndexError, match=message):
         batch[key]
@@ -168,9 +149,6 @@ def test_an_empty_selection_is_a_batch(batch, key):
     assert not np.shares_memory(batch[::2].values, batch.values)
     assert SeriesBatch.concatenate([empty, batch]) == batch
     assert pickle.loads(pickle.dumps(empty)) == empty
-
-
-# -- joining, comparing, copying
 
 
 @given(lists_of_series(), st.data())
@@ -227,23 +205,14 @@ def test_listing_the_series_and_as_series_are_inverse(series):
         batch.to_list("sideways")
 
 
-# -- display
-
-
-@pytest.mark.parametrize(
-    ("shape", "text"),
-    [
-        ((1, 1, 1), "SeriesBatch(1 series, 1 channel, 1 step, 8 bytes)"),
-        ((2, 3, 50), "SeriesBatch(2 series, 3 channels, 50 steps, 2.4 kB)"),
-        ((50, 25, 100), "SeriesBatch(50 series, 25 channels, 100 steps, 1 MB)"),
-    ],
-)
+@pytest.mark.parametrize(("shape", "text"), [
+    ((1, 1, 1), "SeriesBatch(1 series, 1 channel, 1 step, 8 bytes)"),
+    ((2, 3, 50), "SeriesBatch(2 series, 3 channels, 50 steps, 2.4 kB)"),
+    ((50, 25, 100), "SeriesBatch(50 series, 25 channels, 100 steps, 1 MB)"),
+])  # fmt: skip
 def test_repr_is_one_line_of_facts(shape, text, batch):
     assert repr(as_series(np.zeros(shape))) == text
     assert repr(batch) == "SeriesBatch(5 series, 3 channels, 1-7 steps, 456 bytes)"
-
-
-# -- NumPy and scikit-learn
 
 
 class MeanLength(ClassifierMixin, BaseEstimator):

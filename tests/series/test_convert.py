@@ -14,13 +14,6 @@ from slts.series import SeriesBatch, as_series
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def lengths_of(batch):
-    return batch.lengths.tolist()
-
-
-# -- what is accepted
-
-
 class Tensor:
     """Something with the interface of an array."""
 
@@ -33,20 +26,14 @@ OBJECTS = np.empty(2, dtype=object)
 OBJECTS[:] = SERIES
 
 
-@pytest.mark.parametrize(
-    ("X", "layout", "expected"),
-    [
-        (SERIES, None, SERIES),
-        (tuple(SERIES), None, SERIES),
-        ([x.tolist() for x in SERIES], None, SERIES),
-        (OBJECTS, None, SERIES),
-        ([x.T for x in SERIES], "time_first", SERIES),
-        ([[1, 2, 3], np.array([4.0])], "channels_first", [[[1, 2, 3]], [[4]]]),
-        ([[1, 2, 3], np.array([4.0])], "time_first", [[[1, 2, 3]], [[4]]]),
-        (Tensor(), None, [SERIES[0]] * 2),
-        (np.ma.masked_invalid(np.ones((1, 2))), None, [[[1, 1]]]),
-    ],
-)
+@pytest.mark.parametrize(("X", "layout", "expected"), [
+    (SERIES, None, SERIES), (tuple(SERIES), None, SERIES),
+    ([x.tolist() for x in SERIES], None, SERIES), (OBJECTS, None, SERIES),
+    ([x.T for x in SERIES], "time_first", SERIES),
+    ([[1, 2, 3], np.array([4.0])], "channels_first", [[[1, 2, 3]], [[4]]]),
+    ([[1, 2, 3], np.array([4.0])], "time_first", [[[1, 2, 3]], [[4]]]),
+    (Tensor(), None, [SERIES[0]] * 2), (np.ma.masked_invalid(np.ones((1, 2))), None, [[[1, 1]]]),
+])  # fmt: skip
 def test_lists_and_arrays_of_many_kinds_are_understood(X, layout, expected):
     batch = as_series(X, layout=layout)
     assert as_series(batch) is batch
@@ -112,14 +99,11 @@ def test_all_real_dtypes_become_float64(dtype):
         np.testing.assert_array_equal(batch.values.ravel(), [0, 1, 1, 1])
 
 
-# -- padding
-
-
 def test_padding_is_removed_from_every_kind_of_array():
     nan = np.nan
     X = np.array([[1.0, 2.0, nan], [3.0, nan, nan], [4.0, 5.0, 6.0]])
     for data in (X, list(X), X[:, None, :], X.astype(object)):
-        assert lengths_of(as_series(data, padded=True)) == [2, 1, 3]
+        assert as_series(data, padded=True).lengths.tolist() == [2, 1, 3]
     series = [np.arange(6.0).reshape(3, 2), np.ones((5, 2)), np.zeros((1, 2))]
     X = np.stack([np.pad(x, [(0, 5 - len(x)), (0, 0)], constant_values=nan) for x in series])
     batch = as_series(X, layout="time_first", padded=True)
@@ -128,15 +112,12 @@ def test_padding_is_removed_from_every_kind_of_array():
     assert np.shares_memory(as_series(complete, padded=True).values, complete)
 
 
-@pytest.mark.parametrize(
-    ("X", "place"),
-    [
-        # A step with some channels is not padding.
-        ([[[0, 0, 0], [0, 0, np.nan]]], "series 0, step 2, channel 1"),
-        ([[1, 1, 1, np.nan], [0, np.nan, 1, np.nan]], "series 1, step 1, channel 0"),
-        ([[1, np.nan], [np.nan, np.nan]], "series 1"),
-    ],
-)
+@pytest.mark.parametrize(("X", "place"), [
+    # A step with some channels is not padding.
+    ([[[0, 0, 0], [0, 0, np.nan]]], "series 0, step 2, channel 1"),
+    ([[1, 1, 1, np.nan], [0, np.nan, 1, np.nan]], "series 1, step 1, channel 0"),
+    ([[1, np.nan], [np.nan, np.nan]], "series 1"),
+])  # fmt: skip
 def test_other_missing_values_in_padded_arrays_are_errors(X, place):
     with pytest.raises(DataError, match=f"{place} is NaN"):
         as_series(np.array(X), padded=True)
@@ -148,19 +129,10 @@ def with_value(value, shape=(3, 2, 9), at=(2, 1, 7)):
     return X
 
 
-# -- missing values
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        with_value(np.nan),
-        list(with_value(np.nan)),
-        np.ma.masked_equal(with_value(5.0), 5.0),
-        as_series(with_value(np.nan)),
-    ],
-    ids=["array", "list", "masked", "batch"],
-)
+@pytest.mark.parametrize("X", [
+    with_value(np.nan), list(with_value(np.nan)), np.ma.masked_equal(with_value(5.0), 5.0),
+    as_series(with_value(np.nan)),
+], ids=["array", "list", "masked", "batch"])  # fmt: skip
 def test_missing_values_are_kept_or_an_error(X):
     batch = as_series(X)
     assert batch.n_missing.tolist() == [0, 1]
@@ -172,7 +144,7 @@ def test_missing_values_are_kept_or_an_error(X):
 def test_steps_at_the_end_without_a_value_are_removed():
     X = with_value(np.nan)
     X[1, :, 6:] = np.nan
-    assert lengths_of(as_series(X)) == [9, 6, 9]
+    assert as_series(X).lengths.tolist() == [9, 6, 9]
     with pytest.raises(DataError, match="series 1, step 6, channel 0 is NaN"):
         as_series(X, missing="error")
 
@@ -185,12 +157,8 @@ def test_gaps_can_be_interpolated():
         np.testing.assert_array_equal(as_series(same, missing="interpolate")[0], filled)
 
 
-# -- aeon
-
-
 @pytest.mark.parametrize(
-    ("kind", "channels"),
-    [("numpy3D", 2), ("np-list", 2), ("numpy2D", 1), ("pd-wide", 1)],
+    ("kind", "channels"), [("numpy3D", 2), ("np-list", 2), ("numpy2D", 1), ("pd-wide", 1)]
 )
 def test_collections_of_aeon_are_understood(kind, channels):
     conversion = pytest.importorskip("aeon.utils.conversion")
@@ -200,87 +168,69 @@ def test_collections_of_aeon_are_understood(kind, channels):
     np.testing.assert_array_equal(batch.offsets, as_series(X).offsets)
 
 
-# -- errors
-
-
 RAGGED = [np.zeros((12, 4)), np.zeros((12, 7)), np.zeros((12, 4)), np.zeros((5, 9))]
 TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (RAGGED, r"series 3 has 5 channels, expected 12 \(as series 0\)"),
-        (TRANSPOSED, r"series 1 has 9 channels, expected 7 .*layout="),
-        ([np.zeros(4), np.zeros((2, 4))], "series 1 has 2 channels, expected 1"),
-        (np.array(["0", [1]], dtype=object), "series 0 holds the text '0'"),
-        (with_value(np.inf), "series 2, step 7, channel 1 is inf"),
-        (with_value(-np.inf), "series 2, step 7, channel 1 is -inf"),
-        (np.array([[1.0, None], [None, None]], dtype=object), "series 1 is NaN throughout"),
-        ([np.array([[np.longdouble("1e4000")]])], "series 0, step 0, channel 0 is inf"),
-        ([], r"0 sample\(s\) while a minimum of 1 is required"),
-        (np.empty((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
-        (np.empty((0, 2, 3)), r"0 sample\(s\) \(shape=\(0, 2, 3\)\)"),
-        (np.empty((12, 0)), r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required"),
-        (np.empty((2, 0, 3)), r"0 feature\(s\) \(shape=\(2, 0, 3\)\)"),
-        (np.empty((2, 3, 0)), r"0 feature\(s\) \(shape=\(2, 3, 0\)\)"),
-        ([np.zeros((2, 3)), np.zeros((2, 0))], "series 1 has 0 steps"),
-        ([np.zeros((2, 3)), []], "series 1 has 0 steps"),
-        ([np.zeros((0, 3))], "series 0 has 0 channels"),
-        ([np.zeros((2, 3)), np.zeros((1, 2, 3))], "series 1 has 3 dimensions"),
-        ([1.0, 2.0], r"series 0 has 0 dimensions.*Reshape your data"),
-        (np.zeros(3), r"X has 1 dimension\(s\) .*Reshape your data"),
-        (np.zeros(3).astype(object), "Reshape your data"),
-        (np.array(1.0), r"X has 0 dimension\(s\).*Reshape your data"),
-        (np.zeros((1, 2, 3, 4)), r"X has 4 dimension\(s\)"),
-        ([[[1, 2], [3]]], "series 0 is not rectangular"),
-        ([["a", "b"]], "series 0 holds the text 'a'"),
-        (np.array([["a"]]), "X holds the text 'a'"),
-        (np.array([["1.5", 2.0]], dtype=object), "X holds the text '1.5'"),
-        ([np.array([1.0, "2"], dtype=object)], "series 0 holds the text '2'"),
-        (np.array([[1, 2]], dtype="M8[s]"), r"X has dtype datetime64\[s\]"),
-        (np.zeros((2, 2), dtype=complex), "Complex data not supported: X has dtype complex128"),
-        ([[1j]], "Complex data not supported: series 0"),
-        ({"a": [1]}, "X is of type dict"),
-        (None, "X is of type NoneType"),
-        ("abc", "X is of type str"),
-        ((x for x in "ab"), "X is of type generator"),
-    ],
-)
+@pytest.mark.parametrize(("X", "message"), [
+    (RAGGED, r"series 3 has 5 channels, expected 12 \(as series 0\)"),
+    (TRANSPOSED, r"series 1 has 9 channels, expected 7 .*layout="),
+    ([np.zeros(4), np.zeros((2, 4))], "series 1 has 2 channels, expected 1"),
+    (np.array(["0", [1]], dtype=object), "series 0 holds the text '0'"),
+    (with_value(np.inf), "series 2, step 7, channel 1 is inf"),
+    (with_value(-np.inf), "series 2, step 7, channel 1 is -inf"),
+    (np.array([[1.0, None], [None, None]], dtype=object), "series 1 is NaN throughout"),
+    ([np.array([[np.longdouble("1e4000")]])], "series 0, step 0, channel 0 is inf"),
+    ([], r"0 sample\(s\) while a minimum of 1 is required"),
+    (np.empty((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
+    (np.empty((0, 2, 3)), r"0 sample\(s\) \(shape=\(0, 2, 3\)\)"),
+    (np.empty((12, 0)), r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required"),
+    (np.empty((2, 0, 3)), r"0 feature\(s\) \(shape=\(2, 0, 3\)\)"),
+    (np.empty((2, 3, 0)), r"0 feature\(s\) \(shape=\(2, 3, 0\)\)"),
+    ([np.zeros((2, 3)), np.zeros((2, 0))], "series 1 has 0 steps"),
+    ([np.zeros((2, 3)), []], "series 1 has 0 steps"),
+    ([np.zeros((0, 3))], "series 0 has 0 channels"),
+    ([np.zeros((2, 3)), np.zeros((1, 2, 3))], "series 1 has 3 dimensions"),
+    ([1.0, 2.0], r"series 0 has 0 dimensions.*Reshape your data"),
+    (np.zeros(3), r"X has 1 dimension\(s\) .*Reshape your data"),
+    (np.zeros(3).astype(object), "Reshape your data"),
+    (np.array(1.0), r"X has 0 dimension\(s\).*Reshape your data"),
+    (np.zeros((1, 2, 3, 4)), r"X has 4 dimension\(s\)"),
+    ([[[1, 2], [3]]], "series 0 is not rectangular"), ([["a", "b"]], "series 0 holds the text 'a'"),
+    (np.array([["a"]]), "X holds the text 'a'"),
+    (np.array([["1.5", 2.0]], dtype=object), "X holds the text '1.5'"),
+    ([np.array([1.0, "2"], dtype=object)], "series 0 holds the text '2'"),
+    (np.array([[1, 2]], dtype="M8[s]"), r"X has dtype datetime64\[s\]"),
+    (np.zeros((2, 2), dtype=complex), "Complex data not supported: X has dtype complex128"),
+    ([[1j]], "Complex data not supported: series 0"), ({"a": [1]}, "X is of type dict"),
+    (None, "X is of type NoneType"), ("abc", "X is of type str"),
+    ((x for x in "ab"), "X is of type generator"),
+])  # fmt: skip
 def test_data_that_cannot_be_used_are_explained(X, message):
     with pytest.raises(DataError, match=message):
         as_series(X)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (scipy.sparse.csr_array(np.eye(3)), r"X is sparse .*toarray"),
-        ([scipy.sparse.coo_matrix(np.eye(3))], "series 0 is sparse"),
-        (np.array([[{"foo": "bar"}, 0]]), "X holds .*argument must be"),
-        ([SeriesBatch(np.zeros((2, 3)), [0, 2])], r"SeriesBatch\.concatenate"),
-    ],
-)
+@pytest.mark.parametrize(("X", "message"), [
+    (scipy.sparse.csr_array(np.eye(3)), r"X is sparse .*toarray"),
+    ([scipy.sparse.coo_matrix(np.eye(3))], "series 0 is sparse"),
+    (np.array([[{"foo": "bar"}, 0]]), "X holds .*argument must be"),
+    ([SeriesBatch(np.zeros((2, 3)), [0, 2])], r"SeriesBatch\.concatenate"),
+])  # fmt: skip
 def test_other_types_raise_type_error(X, message):
     with pytest.raises(TypeError, match=message):
         as_series(X)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(({name: "a"}, f"{name}= names a column .* got ndarray")
-          for name in ("id", "time", "channels", "label")),
-        ({"layout": "F"}, "layout must be .* got 'F'"),
-        ({"missing": "drop"}, "missing must be .*'interpolate'.*, got 'drop'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    *(({name: "a"}, f"{name}= names a column .* got ndarray")
+      for name in ("id", "time", "channels", "label")),
+    ({"layout": "F"}, "layout must be .* got 'F'"),
+    ({"missing": "drop"}, "missing must be .*'interpolate'.*, got 'drop'"),
+])  # fmt: skip
 def test_parameters_are_checked(options, message):
     with pytest.raises(DataError, match=message):
         as_series(np.zeros((2, 3)), **options)
-
-
-# -- containers of pandas
 
 
 def test_other_frames_and_series_of_pandas_are_lists_of_series():

@@ -20,10 +20,8 @@ def test_batches_of_one_source_are_joined():
     parts = dataset_of(0, 2, notes=("sorted",)), dataset_of(2, 3, notes=("sorted", "cut"))
     whole = join(parts)
     assert whole.series == as_series(np.repeat(np.arange(5.0)[:, None], 2, axis=1))
-    assert whole.labels.tolist() == [0, 1, 0, 1, 0]
-    assert whole.ids.tolist() == [0, 1, 2, 3, 4]
-    assert whole.groups.tolist() == [0, 0, 1, 1, 2]
-    assert whole.notes == ("sorted", "cut")
+    assert (whole.labels.tolist(), whole.ids.tolist()) == ([0, 1, 0, 1, 0], [0, 1, 2, 3, 4])
+    assert (whole.groups.tolist(), whole.notes) == ([0, 0, 1, 1, 2], ("sorted", "cut"))
     assert whole.name == "table"
     assert join(parts[:1]) is parts[0]
     some = whole[1:]

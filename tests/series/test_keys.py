@@ -21,15 +21,11 @@ def keys_of(batch, seed):
     return series_keys(series_digests(batch), seed)
 
 
-# -- keys of series
-
-
 def test_keys_do_not_depend_on_order_or_cuts(rng):
     batch = slts.as_series([rng.normal(size=(2, n)) for n in rng.integers(1, 9, size=30)])
     keys = keys_of(batch, 5)
     order = rng.permutation(30)
-    assert keys.dtype == np.uint64
-    assert len(set(keys.tolist())) == 30
+    assert (keys.dtype, len(set(keys.tolist()))) == (np.uint64, 30)
     np.testing.assert_array_equal(keys_of(batch[order], 5), keys[order])
     np.testing.assert_array_equal(keys_of(batch[7:], 5), keys[7:])
     assert keys_of(batch[:0], 5).shape == (0,)
@@ -75,14 +71,10 @@ def test_keys_are_hashes_of_the_seed_and_the_bytes_of_a_series():
         assert key == mixed(int.from_bytes(digest, "little") ^ mixed(7))
 
 
-# -- digests of identifiers
-
-
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, unique=True))
 def test_digests_of_integers_differ(ids):
     found = identifier_digests(ids)
-    assert found.dtype == np.uint64
-    assert len(set(found.tolist())) == len(ids)
+    assert (found.dtype, len(set(found.tolist()))) == (np.uint64, len(ids))
     np.testing.assert_array_equal(found, identifier_digests(np.array(ids)))
 
 

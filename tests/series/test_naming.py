@@ -20,18 +20,11 @@ def frame(rng):
     return table.assign(x=rng.normal(size=10), y=rng.normal(size=10))
 
 
-@pytest.mark.parametrize(
-    ("column", "expected"),
-    [
-        ("recording", "recording 17"),
-        ("recording_id", "recording 17"),
-        ("recordingID", "recording 17"),
-        ("Subject No", "Subject 17"),
-        ("valid", "valid 17"),
-        ("id", "series 17"),
-        (None, "series 17"),
-    ],
-)
+@pytest.mark.parametrize(("column", "expected"), [
+    ("recording", "recording 17"), ("recording_id", "recording 17"),
+    ("recordingID", "recording 17"), ("Subject No", "Subject 17"), ("valid", "valid 17"),
+    ("id", "series 17"), (None, "series 17"),
+])  # fmt: skip
 def test_a_number_gets_the_noun_of_its_column(column, expected):
     assert names_of([17], column).tolist() == names_of(["17"], column).tolist() == [expected]
 
@@ -76,16 +69,13 @@ def test_selections_keep_names_and_times(frame):
     assert SeriesBatch.concatenate([batch, batch.anonymous()]).series_names is None
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"series_names": ["a"]}, "one name per series, 2, got 1 names"),
-        ({"series_names": "ab"}, "one name per series, 2, got a text"),
-        ({"times": [0.0, 1.0]}, "times must be 3 finite numbers or dates"),
-        ({"times": [0.0, 1.0, np.nan]}, "times must be 3 finite numbers or dates"),
-        ({"times": ["a", "b", "c"]}, "times must be 3 finite numbers or dates"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"series_names": ["a"]}, "one name per series, 2, got 1 names"),
+    ({"series_names": "ab"}, "one name per series, 2, got a text"),
+    ({"times": [0.0, 1.0]}, "times must be 3 finite numbers or dates"),
+    ({"times": [0.0, 1.0, np.nan]}, "times must be 3 finite numbers or dates"),
+    ({"times": ["a", "b", "c"]}, "times must be 3 finite numbers or dates"),
+])  # fmt: skip
 def test_names_and_times_must_fit_the_series(given, message):
     with pytest.raises(DataError, match=message):
         SeriesBatch(np.zeros((3, 1)), [0, 1, 3], **given)
@@ -100,17 +90,13 @@ def test_times_are_written_as_precisely_as_steps_are_apart():
     assert time_texts(np.array([2.5, 2.5])) == ["2.5", "2.5"]
 
 
-@pytest.mark.parametrize(
-    ("gap", "text"),
-    [
-        (np.timedelta64(1, "D"), "2024-03-01"),
-        (np.timedelta64(23, "h"), "2024-03-01T12:00:00"),
-        (np.timedelta64(1, "s"), "2024-03-01T12:00:00"),
-        (np.timedelta64(1, "ms"), "2024-03-01T12:00:00.000"),
-        (np.timedelta64(999, "us"), "2024-03-01T12:00:00.000000"),
-        (np.timedelta64(999, "ns"), "2024-03-01T12:00:00.000000000"),
-    ],
-)
+@pytest.mark.parametrize(("gap", "text"), [
+    (np.timedelta64(1, "D"), "2024-03-01"), (np.timedelta64(23, "h"), "2024-03-01T12:00:00"),
+    (np.timedelta64(1, "s"), "2024-03-01T12:00:00"),
+    (np.timedelta64(1, "ms"), "2024-03-01T12:00:00.000"),
+    (np.timedelta64(999, "us"), "2024-03-01T12:00:00.000000"),
+    (np.timedelta64(999, "ns"), "2024-03-01T12:00:00.000000000"),
+])  # fmt: skip
 def test_dates_are_written_in_the_unit_in_which_steps_differ(gap, text):
     first = np.datetime64("2024-03-01T12:00:00", "ns")
     assert time_texts(first + np.arange(3) * gap)[0] == text

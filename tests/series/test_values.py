@@ -11,19 +11,15 @@ from slts.features.row_map import ChannelScale, Components, mean_shares, pool_st
 from slts.series import normalize_rows
 from slts.series.keys import series_digests
 from slts.series.values import fill_gaps, leave_out_missing
+from tests.data import with_gaps
 
 NAN = np.nan
 
 
-def with_gaps(seed, share=0.4, lengths=(1, 4, 9), channels=3):
-    """Series with gaps, the first with one step; every series has a value."""
+def gappy(seed, share=0.4, lengths=(1, 4, 9), channels=3):
+    """Series with gaps, the first with one step."""
     rng = np.random.default_rng(seed)
-    series = [rng.normal(size=(channels, n)) for n in lengths]
-    for x in series:
-        x[rng.random(x.shape) < share] = NAN
-        if np.isnan(x).all():
-            x[0, -1] = 1.0
-    return as_series(series)
+    return as_series(with_gaps([rng.normal(size=(channels, n)) for n in lengths], share, seed))
 
 
 def test_missing_values_are_zero_and_steps_without_values_are_left_out():
@@ -40,9 +36,7 @@ def test_series_without_gaps_are_returned_as_they_are():
 
 
 def test_a_channel_that_a_series_lacks_gets_its_mean_over_all_series():
-    batch = as_series(
-        [[[1.0, NAN, 3.0], [NAN] * 3, [NAN] * 3], [[5.0, 6.0], [2.0, 4.0], [NAN] * 2]]
-    )
+    batch = as_series([[[1, NAN, 3], [NAN] * 3, [NAN] * 3], [[5, 6], [2, 4], [NAN] * 2]])
     filled = [[1.0, 3.0, 0.0], [2.0, 3.0, 0.0], [3.0, 3.0, 0.0], [5.0, 2.0, 0.0], [6.0, 4.0, 0.0]]
     assert fill_gaps(batch).values.tolist() == filled
 
@@ -54,7 +48,7 @@ def test_rows_are_normalised_over_what_is_observed():
 
 @given(st.integers(0, 1000))
 def test_gaps_are_interpolated_linearly_and_ends_are_held(seed):
-    batch, default = with_gaps(seed), np.array([7.0, 8.0, 9.0])
+    batch, default = gappy(seed), np.array([7.0, 8.0, 9.0])
     filled = fill_gaps(batch, default)
     for x, found in zip(batch, filled, strict=True):
         steps = np.arange(x.shape[1])
@@ -117,9 +111,6 @@ def test_equal_series_have_equal_keys_whatever_the_bits_of_nan():
     assert series_digests(batches[0]) == series_digests(batches[1])
 
 
-# -- unit rows
-
-
 ROWS = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
 
 
@@ -158,14 +149,10 @@ def test_lengths_and_names_are_kept_and_the_input_is_unchanged():
     np.testing.assert_array_equal(batch.values, [[3.0, 4.0], [6.0, 8.0]])
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([[5e-324, 0.0]], [[1.0, 0.0]]),
-        ([[1e300, 1e-300]], [[1.0, 0.0]]),
-        ([[3.0], [-0.1], [0.0]], [[1.0], [-1.0], [0.0]]),
-    ],
-)
+@pytest.mark.parametrize(("rows", "expected"), [
+    ([[5e-324, 0.0]], [[1.0, 0.0]]), ([[1e300, 1e-300]], [[1.0, 0.0]]),
+    ([[3.0], [-0.1], [0.0]], [[1.0], [-1.0], [0.0]]),
+])  # fmt: skip
 def test_rows_of_one_large_entry_keep_only_its_sign(rows, expected):
     np.testing.assert_array_equal(normalize_rows(batch_of(rows)).values, expected)
     assert len(normalize_rows(batch_of(rows)[:0])) == 0

@@ -15,7 +15,7 @@ def problem(kind, rng, m, p):
     """Return features, labels and weights that sum to one."""
     X = np.tanh(rng.normal(size=(m, p)) + 0.3 * rng.normal(size=(m, 1)))
     y = np.where(X @ rng.normal(size=p) > 0.0, 1.0, -1.0)
-    w = np.ones(m)
+    X, w = X * {"all zero": 0.0, "huge": 1e8, "small": 1e-6}.get(kind, 1.0), np.ones(m)
     if kind != "separable":
         y[rng.random(m) < 0.1] *= -1.0
     if kind == "duplicated":
@@ -25,8 +25,6 @@ def problem(kind, rng, m, p):
         X = np.round(2.0 * X) + 1e-9 * rng.normal(size=(m, p))
     elif kind == "zero rows":
         X[::3] = 0.0
-    elif kind == "all zero":
-        X[:] = 0.0
     elif kind == "weights":
         w = 10.0 ** rng.uniform(-5, 1, size=m)
         w[::7] = 0.0
@@ -34,10 +32,6 @@ def problem(kind, rng, m, p):
         w[17] = 0.6 * m
     elif kind == "float32":
         X = X.astype(np.float32)
-    elif kind == "huge":
-        X *= 1e8
-    elif kind == "small":
-        X *= 1e-6
     elif kind == "sorted labels":
         order = np.argsort(y, kind="stable")
         X, y = X[order], y[order]
@@ -78,24 +72,17 @@ def metric_problem(kind, rng, m=60, d=3):
     Z = rng.normal(size=(m, d, d))
     Z /= np.linalg.norm(Z.reshape(m, -1), axis=1).max()
     labels = np.where(rng.random(m) < 0.4, 1.0, -1.0)
-    if kind == "separable":
-        labels = np.where(Z.reshape(m, -1) @ rng.normal(size=d * d) > 0, 1.0, -1.0)
-    elif kind == "opposite duplicates":
-        Z, labels = np.concatenate([Z, Z]), np.concatenate([labels, -labels])
-    elif kind == "duplicates":
-        Z = Z[rng.integers(max(1, m // 4), size=m)]
-    elif kind == "zero rows":
-        Z[::3] = 0.0
-    elif kind == "all zero":
-        Z = np.zeros_like(Z)
-    elif kind == "collinear":
-        Z = np.ones((m, d, d)) * 0.3 + 0.01 * Z
-    elif kind == "ill-conditioned":
-        Z = Z * 10.0 ** -np.linspace(0, 6, d * d).reshape(d, d)
-    elif kind == "one class":
-        labels = np.ones(m)
-    elif kind == "few rows":
-        Z, labels = Z[:7], labels[:7]
-    elif kind == "one channel":
-        Z = Z[:, :1, :1]
-    return Z, labels
+    drawn = Z[rng.integers(max(1, m // 4), size=m)] if kind == "duplicates" else Z
+    separable = np.where(Z.reshape(m, -1) @ rng.normal(size=d * d) > 0, 1.0, -1.0)
+    return {
+        "separable": (Z, separable),
+        "opposite duplicates": (np.concatenate([Z, Z]), np.concatenate([labels, -labels])),
+        "duplicates": (drawn, labels),
+        "zero rows": (Z * (np.arange(m) % 3 > 0)[:, None, None], labels),
+        "all zero": (np.zeros_like(Z), labels),
+        "collinear": (np.ones((m, d, d)) * 0.3 + 0.01 * Z, labels),
+        "ill-conditioned": (Z * 10.0 ** -np.linspace(0, 6, d * d).reshape(d, d), labels),
+        "one class": (Z, np.ones(m)),
+        "few rows": (Z[:7], labels[:7]),
+        "one channel": (Z[:, :1, :1], labels),
+    }.get(kind, (Z, labels))

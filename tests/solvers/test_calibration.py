@@ -8,13 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax, xlog1py, xlogy
 
-from slts.solvers.calibration import (
-    HeldOutDecisions,
-    Validation,
-    fit_scale,
-    probabilities,
-    two_sided,
-)
+from slts.solvers import calibration
+from slts.solvers.calibration import fit_scale, probabilities
 
 VALUES = st.floats(-50, 50, allow_subnormal=False)
 
@@ -28,9 +23,8 @@ def scales_by_definition(decisions, codes, weights):
     def best(of, right):
         def loss(log_scale):
             confidence = softmax(np.exp(log_scale) * decisions[of], axis=1).max(axis=1)
-            return -weights[of] @ (
-                xlogy(right[of], confidence) + xlog1py(1 - right[of], -confidence)
-            )
+            wrong = xlog1py(1 - right[of], -confidence)
+            return -weights[of] @ (xlogy(right[of], confidence) + wrong)
 
         return np.exp(minimize_scalar(loss, bounds=(-6, 6), options={"xatol": 1e-9}).x)
 
@@ -59,9 +53,8 @@ def test_scales_are_those_of_their_definition(n, rng):
     for weights in (np.ones(n), rng.uniform(0.2, 5.0, size=n)):
         expected = scales_by_definition(decisions, codes, weights)
         np.testing.assert_allclose(fit_scale(decisions, codes, weights), expected, rtol=1e-5)
-    np.testing.assert_array_equal(
-        fit_scale(decisions, codes), fit_scale(decisions, codes, np.ones(n))
-    )
+    unweighted = fit_scale(decisions, codes)
+    np.testing.assert_array_equal(unweighted, fit_scale(decisions, codes, np.ones(n)))
 
 
 def test_the_labels_of_one_class_only_are_noisy(rng):
@@ -99,12 +92,12 @@ def test_a_weight_of_two_is_a_series_twice(rng):
 def test_validation_counts_series_by_weight_and_groups_once():
     decisions, codes = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1, 0, 0, 1])
     weights, series = np.array([5.0, 1.0, 1.0, 1.0]), np.array([0, 1, 2, 2])
-    held_out = HeldOutDecisions(decisions, codes, weights)
-    validation = Validation.of("held-out", held_out, series)
-    assert validation == Validation("held-out", 3, 6 / 8)
+    held_out = calibration.HeldOutDecisions(decisions, codes, weights)
+    validation = calibration.Validation.of("held-out", held_out, series)
+    assert validation == calibration.Validation("held-out", 3, 6 / 8)
     groups = np.array(["a", "a", "b", "b"])
-    validation = Validation.of("held-out", held_out._replace(groups=groups), series)
-    assert validation == Validation("held-out", 3, 6 / 8, 2, (5 / 6 + 1 / 2) / 2)
+    validation = calibration.Validation.of("held-out", held_out._replace(groups=groups), series)
+    assert validation == calibration.Validation("held-out", 3, 6 / 8, 2, (5 / 6 + 1 / 2) / 2)
 
 
 @pytest.mark.parametrize("factor", [1e-3, 10.0, 1e3])
@@ -132,7 +125,9 @@ def test_probabilities_sum_to_one_and_keep_the_order(decisions):
 
 @given(arrays(float, st.integers(1, 20), elements=VALUES))
 def test_one_decision_is_split_between_two_classes(decisions):
-    np.testing.assert_array_equal(two_sided(decisions), np.stack([-decisions, decisions], axis=1))
+    np.testing.assert_array_equal(
+        calibration.two_sided(decisions), np.stack([-decisions, decisions], axis=1)
+    )
     proba = probabilities(decisions, 0.5)
     np.testing.assert_allclose(proba[:, 1], 1 / (1 + np.exp(-decisions)), rtol=1e-9, atol=1e-15)
 

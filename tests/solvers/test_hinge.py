@@ -13,8 +13,7 @@ def test_rows_are_signed_and_weights_sum_to_one(dtype):
     X = np.arange(6).reshape(3, 2).astype(dtype)
     rows = HingeRows.build(X, [1, -1, -1], [1.0, 0.0, 3.0], "X")
     assert rows.signed.tolist() == [[0.0, 1.0], [-4.0, -5.0]]
-    assert rows.signed.dtype == np.float64
-    assert rows.weights.tolist() == [0.25, 0.75]
+    assert (rows.signed.dtype, rows.weights.tolist()) == (np.float64, [0.25, 0.75])
     assert (rows.n_rows, rows.n_columns) == (2, 2)
     np.testing.assert_allclose(rows.total, rows.weights @ rows.signed)
     np.testing.assert_allclose(rows.scaled(0.5).margins(np.ones(2)), [0.5, -4.5])
@@ -53,15 +52,10 @@ def test_the_best_scale_is_that_of_a_fine_grid(rng, terms):
     assert best == pytest.approx(grid[values.argmin()], abs=2e-4)
 
 
-@pytest.mark.parametrize(
-    ("margins", "terms", "best"),
-    [
-        ([0.5, 2.0], {}, 1.0),
-        ([0.5, 0.1], {"linear": 1.0}, 0.0),
-        ([2.0], {"square": 1.0}, 0.5),
-        ([-0.5, 0.1], {"square": 0.1}, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("margins", "terms", "best"), [
+    ([0.5, 2.0], {}, 1.0), ([0.5, 0.1], {"linear": 1.0}, 0.0), ([2.0], {"square": 1.0}, 0.5),
+    ([-0.5, 0.1], {"square": 0.1}, 0.0),
+])  # fmt: skip
 def test_the_best_scale_without_and_with_a_strong_penalty(margins, terms, best):
     assert ray_minimiser(np.array(margins), np.ones(len(margins)), **terms) == best
 

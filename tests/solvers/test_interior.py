@@ -7,12 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from slts.solvers._solvers import (
-    L1BallSystem,
-    SmallestNormSystem,
-    SquaredNormSystem,
-    solve_definite,
-)
+from slts.solvers import _solvers
 from slts.solvers.hinge import HingeRows
 
 
@@ -20,10 +15,10 @@ def make(name, rng):
     rows = HingeRows(rng.normal(size=(9, 4)), rng.dirichlet(np.ones(9)))
     start = rng.normal(size=4)
     if name == "squared norm":
-        return SquaredNormSystem(rows.signed, rows.weights, 0.3, start), rows
+        return _solvers.SquaredNormSystem(rows.signed, rows.weights, 0.3, start), rows
     if name == "ball":
-        return L1BallSystem(rows.signed, rows.weights, 2.5), rows
-    return SmallestNormSystem(rows.signed, start), rows
+        return _solvers.L1BallSystem(rows.signed, rows.weights, 2.5), rows
+    return _solvers.SmallestNormSystem(rows.signed, start), rows
 
 
 def primal_residuals(name, system, rows):
@@ -105,7 +100,7 @@ def test_values_bracket_the_optimum_and_meet_after_few_steps(name, rng):
     system, rows = make(name, rng)
     if name == "smallest norm":
         rows = HingeRows(np.abs(rows.signed) + 0.1, rows.weights)
-        system = SmallestNormSystem(rows.signed, np.full(4, 20.0))
+        system = _solvers.SmallestNormSystem(rows.signed, np.full(4, 20.0))
     primal, dual = system.values()
     n_iter = system.minimise(tol=1e-10, max_iter=50)
     optimum = system.values()
@@ -119,7 +114,7 @@ def test_the_weighted_gram_is_that_of_all_rows(rng):
     rows, weights = rng.normal(size=(1300, 3)).astype(np.float32), rng.dirichlet(np.ones(1300))
     target = rng.normal(size=2600)
     exact = rows.astype(np.float64)
-    system = SquaredNormSystem(np.asfortranarray(rows), weights, 0.3, np.zeros(3))
+    system = _solvers.SquaredNormSystem(np.asfortranarray(rows), weights, 0.3, np.zeros(3))
     ratio = (system.primal / system.dual).reshape(2, -1)
     metric = 1.0 / ratio.sum(axis=0)
     right = metric * ([1.0, -1.0] @ (target / system.dual).reshape(2, -1))
@@ -141,10 +136,14 @@ def test_a_matrix_that_rounding_made_indefinite_is_raised():
     right = np.array([1.0, -2.0])
     # A tenth of the diagonal is the first multiple of 100 times 1e-15 that is enough.
     raised = almost * [[1.1, 1.0], [1.0, 1.1]]
-    np.testing.assert_allclose(solve_definite(almost, 0.0, right), np.linalg.solve(raised, right))
-    np.testing.assert_allclose(solve_definite(almost, 1.0, right) @ (almost + np.eye(2)), right)
+    np.testing.assert_allclose(
+        _solvers.solve_definite(almost, 0.0, right), np.linalg.solve(raised, right)
+    )
+    np.testing.assert_allclose(
+        _solvers.solve_definite(almost, 1.0, right) @ (almost + np.eye(2)), right
+    )
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        solve_definite(np.array([[1.0, 5.0], [5.0, 1.0]]), 0.0, right)
+        _solvers.solve_definite(np.array([[1.0, 5.0], [5.0, 1.0]]), 0.0, right)
 
 
 def gaps(system, steps):
@@ -194,7 +193,7 @@ def test_without_a_finite_direction_the_point_stays(name, broken, rng):
 def test_other_threads_run_meanwhile_and_ctrl_c_ends_the_steps(rng):
     X = rng.normal(size=(100_000, 40))
     X *= np.sign(X @ np.ones(40) + rng.normal(size=len(X)))[:, None]
-    system = SquaredNormSystem(X, np.full(len(X), 1e-5), 1e-6, np.zeros(40))
+    system = _solvers.SquaredNormSystem(X, np.full(len(X), 1e-5), 1e-6, np.zeros(40))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.02, _thread.interrupt_main)
     try:

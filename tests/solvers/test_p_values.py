@@ -71,11 +71,8 @@ def test_series_of_a_group_count_as_one_draw(rng):
         which = [rng.integers(len(truth))]
         for of_series, results in ((groups, missed), (None, pooled)):
             held_out = HeldOutScores.of(probabilities, codes, groups=of_series, independent=True)
-            p_values = [
-                own(held_out.p_values(new[which], per_class=per_class), truth[which])[0]
-                for per_class in (False, True)
-            ]
-            results.append(np.array(p_values) <= alpha)
+            both = [held_out.p_values(new[which], per_class=each) for each in (False, True)]
+            results.append(np.array([own(p, truth[which])[0] for p in both]) <= alpha)
     assert (np.mean(missed, axis=0) <= alpha + allowed(alpha, DRAWS)).all()
     assert (np.mean(pooled, axis=0) > alpha + allowed(alpha, DRAWS)).all()
 

@@ -41,11 +41,8 @@ def l1_optimum(Z, labels, lam):
     p = X.shape[1]
     solution = linprog(
         np.concatenate([np.full(2 * p, lam), np.full(m, 1.0 / m)]),
-        A_ub=np.hstack([-X, X, -np.eye(m)]),
-        b_ub=-np.ones(m),
-        bounds=(0.0, None),
-        method="highs",
-    )
+        A_ub=np.hstack([-X, X, -np.eye(m)]), b_ub=-np.ones(m), bounds=(0.0, None), method="highs",
+    )  # fmt: skip
     assert solution.status == 0
     return solution.fun
 
@@ -184,23 +181,16 @@ def test_an_open_gap_warns_and_says_how_open(regularizer):
         solution = solve(Z, labels, 1e-4, regularizer, max_iter=2)
     assert not solution.converged
     assert solution.gap > TOL * solution.objective
-    assert solution.objective == pytest.approx(
-        value(solution.metric, Z, labels, 1.0, 1e-4, regularizer), rel=1e-9
-    )
+    objective = value(solution.metric, Z, labels, 1.0, 1e-4, regularizer)
+    assert solution.objective == pytest.approx(objective, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"regularizer": "ridge"}, "'regularizer'"),
-        ({"regularizer": None}, "'regularizer'"),
-        ({"pairs": [(0.0, 1.0)]}, "'gamma' must be positive"),
-        ({"pairs": [(1.0, np.inf)]}, "'lam' must be positive"),
-        ({"Z": np.zeros((60, 3, 4))}, "'Z'"),
-        ({"Z": np.full((60, 4, 4), np.nan)}, "'Z'"),
-        ({"labels": np.zeros(60)}, "'labels'"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"regularizer": "ridge"}, "'regularizer'"), ({"regularizer": None}, "'regularizer'"),
+    ({"pairs": [(0.0, 1.0)]}, "'gamma' must be positive"),
+    ({"pairs": [(1.0, np.inf)]}, "'lam' must be positive"), ({"Z": np.zeros((60, 3, 4))}, "'Z'"),
+    ({"Z": np.full((60, 4, 4), np.nan)}, "'Z'"), ({"labels": np.zeros(60)}, "'labels'"),
+])  # fmt: skip
 def test_what_makes_no_sense_is_named(change, message):
     Z, labels = problem("noise")
     arguments = {"Z": Z, "labels": labels, "pairs": [(1.0, 1.0)], "regularizer": "l1"} | change

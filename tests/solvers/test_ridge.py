@@ -65,8 +65,7 @@ def test_left_out_predictions_come_from_fits_without_the_series_or_part(parts, r
     # Matrices of parts are solved with 1e-9 added, next to leverages near one.
     near = {"rtol": 1e-7, "atol": 1e-8} if parts is None else {"rtol": 1e-5, "atol": 1e-5}
     np.testing.assert_allclose(loo.errors, errors, **near)
-    assert loo.best == np.argmin(errors)
-    assert loo.error == min(loo.errors)
+    assert (loo.best, loo.error) == (np.argmin(errors), min(loo.errors))
     np.testing.assert_allclose(loo.predictions, predictions[loo.best], **near)
     solution = span.solve(targets, weights, PENALTIES[loo.best])
     np.testing.assert_allclose(loo.slope, solution.slope, atol=1e-12)
@@ -100,9 +99,6 @@ def test_a_solution_that_rounding_spoils_is_a_warning(rng):
     equations.add(1e6 * features, targets, weights)
     with pytest.warns(ConvergenceWarning, match="ill conditioned"):
         assert not equations.solve(1e-16).report.converged
-
-
-# ---- sums over parts
 
 
 def test_sums_of_parts_have_the_solution_of_all_series(rng):
@@ -142,9 +138,6 @@ def test_some_series_span_the_best_function_of_their_features(rng):
     expected = features @ basis @ slope + intercept
     predicted = coordinates @ solution.slope + solution.intercept
     np.testing.assert_allclose(predicted, expected, atol=1e-9)
-
-
-# ---- products
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (300, 700), (513, 260)])

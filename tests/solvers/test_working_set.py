@@ -5,13 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from slts.solvers.hinge import (
-    ROUGH_TOL,
-    HingeRows,
-    SquaredNorm,
-    interior_minimiser,
-    minimise_over_working_sets,
-)
+from slts.solvers import hinge
+from slts.solvers.hinge import HingeRows, SquaredNorm
 from slts.solvers.separator import L1Ball, minimise_to_vertex
 from tests.data import solve_metric, solve_separator
 from tests.solvers.problems import KINDS, linear_program, problem
@@ -25,14 +20,16 @@ class Search:
     def __init__(self, rows, term, start=None, size=SIZE):
         self.sizes = []
         if isinstance(term, SquaredNorm):
-            steps = partial(interior_minimiser, penalty=term, max_iter=200)
+            steps = partial(hinge.interior_minimiser, penalty=term, max_iter=200)
             tol = TOL
         else:
             steps = partial(minimise_to_vertex, ball=term, max_iter=200)
             tol = 0.0
         solve = partial(self._logged, partial(steps, tol=TOL))
-        rough = partial(steps, tol=ROUGH_TOL)
-        self.point = minimise_over_working_sets(rows, term, rough, solve, start, tol=tol, size=size)
+        rough = partial(steps, tol=hinge.ROUGH_TOL)
+        self.point = hinge.minimise_over_working_sets(
+            rows, term, rough, solve, start, tol=tol, size=size
+        )
 
     def _logged(self, solve, rows, start):
         self.sizes.append(rows.n_rows)

@@ -37,7 +37,5 @@ def load(name: str) -> LabelledSeries:
         raise FileNotFoundError("not here")
     rng = np.random.default_rng(seed_of(name))
     labels = np.tile(np.arange(3), 14)
-    series = [
-        rng.normal(size=(3, rng.integers(5, 9))) + 1.2 * np.eye(3)[:, [label]] for label in labels
-    ]
+    series = [rng.normal(size=(3, rng.integers(5, 9))) + 1.2 * np.eye(3)[:, [y]] for y in labels]
     return LabelledSeries(slts.as_series(series), labels, 24 if name in PRESPLIT else None)

@@ -21,10 +21,9 @@ def population(rng):
     return np.column_stack([np.cos(angle), np.sin(angle)]), labels
 
 
-@pytest.mark.parametrize(
-    ("gamma", "lam", "small", "large"),
-    [(0.01, 0.1, 49, 9.0), (0.1, 0.1, 5.0, 0.91), (1.0, 0.1, 0.57, 0.11), (1.0, 10, 0.015, 0.003)],
-)
+@pytest.mark.parametrize(("gamma", "lam", "small", "large"), [
+    (0.01, 0.1, 49, 9.0), (0.1, 0.1, 5.0, 0.91), (1.0, 0.1, 0.57, 0.11), (1.0, 10, 0.015, 0.003),
+])  # fmt: skip
 def test_penalties_of_the_norm_bound_have_the_published_size(gamma, lam, small, large):
     """For 216 and 6500 series."""
     radius = margin_radius(gamma, lam)
@@ -65,10 +64,9 @@ def test_pac_bayes_bound_by_brute_force(rng):
     assert bounds.pac_bayes_bound(cosines, 0.05, choices=2.0) == pytest.approx(best, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("m", "k", "expected"),
-    [(6500, 10, 0.040), (3250, 10, 0.058), (6500, 30, 0.069), (3250, 30, 0.106)],
-)
+@pytest.mark.parametrize(("m", "k", "expected"), [
+    (6500, 10, 0.040), (3250, 10, 0.058), (6500, 30, 0.069), (3250, 30, 0.106),
+])  # fmt: skip
 def test_compression_bound_has_the_published_values(m, k, expected):
     coef = (np.arange(100) < k).astype(float)
     scheme = bounds.Compression(coef, np.arange(k - 1), round(0.01 * m))

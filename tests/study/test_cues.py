@@ -38,8 +38,7 @@ def test_families_are_repeatable_and_seeds_differ(name):
 
 def test_training_sets_of_all_sizes_share_their_test_set():
     small, large = (make_up(f"tempo-{size}", 3, 10) for size in (20, 40))
-    assert (small.n_train, large.n_train) == (20, 40)
-    assert len(small.batch) == 30
+    assert ((small.n_train, large.n_train), len(small.batch)) == ((20, 40), 30)
     for k in range(10):
         np.testing.assert_array_equal(small.batch[20 + k], large.batch[40 + k])
     assert not np.array_equal(small.batch[0], large.batch[0])

@@ -7,15 +7,10 @@ from study.methods import ADAPTERS, METHODS, warm_up
 
 # Numba warns while it compiles the peers, which it does once per machine.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "minirocket",
-        "multirocket",
-        "1nn-dtw",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("multirocket-hydra", "quant", "rdst")),
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "minirocket", "multirocket", "1nn-dtw",
+    *(pytest.param(n, marks=pytest.mark.slow) for n in ("multirocket-hydra", "quant", "rdst")),
+])  # fmt: skip
 def test_peers_take_ragged_series(name, rng):
     for package in ADAPTERS[name].packages:
         pytest.importorskip(package)

@@ -20,16 +20,14 @@ load_once = functools.lru_cache(originals.load)
 def test_counts_are_those_published(name, data_folder):
     X, y = load_once(name)
     found = (len(X), X.lengths.min(), X.lengths.max(), X.n_channels, len(np.unique(y)))
-    assert found == TABLE_1[name]
-    assert len(X.channel_names) == X.n_channels
+    assert (found, len(X.channel_names)) == (TABLE_1[name], X.n_channels)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", originals.N_TRAIN)
 def test_parts_have_the_published_sizes(name, data_folder):
     (train, y_train), (X, y) = originals.load(name, "train"), load_once(name)
-    assert len(train) == originals.N_TRAIN[name]
-    assert X[: len(train)] == train
+    assert (len(train), X[: len(train)]) == (originals.N_TRAIN[name], train)
     np.testing.assert_array_equal(y[: len(train)], y_train)
     assert X[len(train) :] == originals.load(name, "test")[0]
 
@@ -48,13 +46,11 @@ def test_arabic_digits_agree_with_a_plain_reading(arabic_digits):
 def test_auslan_has_95_signs_of_27_series(data_folder):
     X, y = originals.load("auslan", n_signs=95)
     signs, counts = np.unique(y, return_counts=True)
-    assert len(signs) == 95
-    assert set(counts.tolist()) == {27}
+    assert (len(signs), set(counts.tolist())) == (95, {27})
     assert "her" not in signs
     assert {"his_hers", "flash-light", "not-my-problem"} <= set(signs.tolist())
     X_25, y_25 = load_once("auslan")
-    assert X[:675] == X_25
-    assert [y_25[0], y_25[-1]] == ["alive", "go"]
+    assert (X[:675], [y_25[0], y_25[-1]]) == (X_25, ["alive", "go"])
 
 
 @pytest.mark.slow
@@ -62,9 +58,6 @@ def test_lp2_and_lp3_have_the_same_series(data_folder):
     (X2, _), (X3, _) = load_once("robot_lp2"), load_once("robot_lp3")
     assert {x.tobytes() for x in X2} == {x.tobytes() for x in X3}
     assert load_once("robot_lp5")[1][0] == "normal"
-
-
-# -- Stand-ins for the archives
 
 
 def to_zip(path, files):

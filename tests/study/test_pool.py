@@ -32,10 +32,8 @@ def archive(monkeypatch, tmp_path, rng):
         for name, n_channels in (("Car", 1), ("AReM", 3)):
             y = np.array(["a", "b"] * 10)
             lengths = rng.integers(12, 16, size=20)
-            parts = [
-                rng.normal(size=(n_channels, n)) + 2.0 * (label == "a")
-                for n, label in zip(lengths, y, strict=True)
-            ]
+            steps = zip(lengths, y == "a", strict=True)
+            parts = [rng.normal(size=(n_channels, n)) + 2.0 * first for n, first in steps]
             parts[0][0, 4:6] = np.nan if name == "Car" else 0.0
             values = np.concatenate(parts, axis=1).astype(np.float32)
             stream = io.BytesIO()

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from study.problems import (
-    LabelledSeries,
-    count_of,
-    divide,
-    load_published,
-    make_heldout_problem,
-    make_problem,
-)
+from study import problems
 from study.protocol import FULL, UNIVARIATE
 from study.runner import Unit
 from study.work import Worker
@@ -20,7 +13,7 @@ from tests.study.synthetic import TINY
 
 
 def test_the_tuning_set_is_part_of_the_training_set():
-    problem = make_problem(synthetic.load("auslan"), "auslan", 0, TINY)
+    problem = problems.make_problem(synthetic.load("auslan"), "auslan", 0, TINY)
     assert set(problem.tuning) < set(problem.train)
     assert set(problem.fit) == set(problem.train) - set(problem.tuning)
     assert not set(problem.train) & set(problem.test)
@@ -29,8 +22,8 @@ def test_the_tuning_set_is_part_of_the_training_set():
 
 def test_heldout_parts_of_lp1_have_the_sizes_of_the_paper():
     # 27 test series: the paper's accuracies on LP1 are multiples of 1/270 over ten splits.
-    dataset = LabelledSeries(slts.as_series(np.ones((88, 2, 3))), np.arange(88) % 4)
-    problem = make_heldout_problem(dataset, "robot_lp1", 0, FULL)
+    dataset = problems.LabelledSeries(slts.as_series(np.ones((88, 2, 3))), np.arange(88) % 4)
+    problem = problems.make_heldout_problem(dataset, "robot_lp1", 0, FULL)
     parts = (problem.train, problem.tuning, problem.test)
     assert [len(part) for part in parts] == [42, 19, 27]
     assert sorted(np.concatenate(parts).tolist()) == list(range(88))
@@ -39,12 +32,12 @@ def test_heldout_parts_of_lp1_have_the_sizes_of_the_paper():
 
 def test_shares_stand_for_the_numbers_of_the_paper():
     # Rows of the paper for 5% and 7% of LP1 are equal.
-    counts = [count_of(share, 42, heldout=True) for share in FULL.shares]
+    counts = [problems.count_of(share, 42, heldout=True) for share in FULL.shares]
     assert counts == [1, 2, 2, 4, 6, 8, 12, 16, 21]
-    assert [count_of(share, 270) for share in (0.03, 0.05, 0.15)] == [8, 14, 41]
+    assert [problems.count_of(share, 270) for share in (0.03, 0.05, 0.15)] == [8, 14, 41]
 
 
-@pytest.mark.parametrize("make", [make_problem, make_heldout_problem])
+@pytest.mark.parametrize("make", [problems.make_problem, problems.make_heldout_problem])
 def test_splits_are_repeatable_and_differ(make):
     dataset = synthetic.load("auslan")
     first, again, other = (make(dataset, "auslan", split, TINY).train for split in (0, 0, 1))
@@ -55,11 +48,11 @@ def test_splits_are_repeatable_and_differ(make):
 def test_large_training_sets_are_drawn_from():
     dataset = synthetic.load("arabic_digits")
     limited = dataclasses.replace(TINY, most_train=12)
-    drawn, test = divide(dataset, "arabic_digits", 1, limited)
+    drawn, test = problems.divide(dataset, "arabic_digits", 1, limited)
     assert np.bincount(dataset.labels[drawn]).tolist() == [4, 4, 4]
     assert drawn.max() < dataset.n_train <= test.min()
     # On a published split all splits share the training set.
-    assert np.array_equal(drawn, divide(dataset, "arabic_digits", 0, limited)[0])
+    assert np.array_equal(drawn, problems.divide(dataset, "arabic_digits", 0, limited)[0])
 
 
 def rare(name):
@@ -71,9 +64,9 @@ def rare(name):
 
 
 def test_heldout_methods_work_with_a_class_that_is_not_trained_on():
-    problems = {s: make_heldout_problem(rare("auslan"), "auslan", s, TINY) for s in range(9)}
-    split = next(s for s, problem in problems.items() if 0 not in problem.train)
-    assert 0 not in problems[split].tuning
+    splits = {s: problems.make_heldout_problem(rare("auslan"), "auslan", s, TINY) for s in range(9)}
+    split = next(s for s, problem in splits.items() if 0 not in problem.train)
+    assert 0 not in splits[split].tuning
     worker = Worker(TINY, rare)
     found = worker(Unit("heldout", "auslan", (split,), ("methods",)))["scores"]
     assert {score["method"] for score in found} == {"1nn", "svm", "ldmlt", "bbs", "slts"}
@@ -109,7 +102,7 @@ def test_choices_use_only_the_training_set():
 
 def test_all_methods_have_the_same_splits():
     worker = Worker(TINY, synthetic.load)
-    train, test = divide(synthetic.load("auslan"), "auslan", 1, TINY)
+    train, test = problems.divide(synthetic.load("auslan"), "auslan", 1, TINY)
     for method in ("local", "slts"):
         (score,) = worker(Unit("model", "auslan", (1,), (method,)))["scores"]
         assert (score["n_train"], score["n_test"]) == (len(train), len(test))
@@ -119,7 +112,7 @@ def test_all_methods_have_the_same_splits():
 @pytest.mark.parametrize("name", UNIVARIATE)
 def test_data_sets_of_aeon_have_one_channel_and_their_published_split(name):
     loaders = pytest.importorskip("aeon.datasets")
-    found = load_published(name)
+    found = problems.load_published(name)
     train, labels = loaders.load_classification(UNIVARIATE[name], split="train")
     assert found.batch.n_channels == 1
     assert found.n_train == len(train) < len(found.batch)

@@ -86,9 +86,8 @@ def test_a_parameter_of_a_method_changes_its_digests(monkeypatch):
 
 
 def test_absent_data_sets_and_methods_are_left_out():
-    assert {key.split("/")[1] for key in keys(FULL, None, set(FULL.datasets) - {"auslan"})} == {
-        "auslan"
-    }
+    found = keys(FULL, None, set(FULL.datasets) - {"auslan"})
+    assert {key.split("/")[1] for key in found} == {"auslan"}
     units = plan_accuracy(FULL, EVERYTHING, {"auslan", "minirocket"})
     assert not [unit for unit in units if "auslan" in unit.key or "minirocket" in unit.key]
 
@@ -99,56 +98,37 @@ def test_unknown_names_are_an_error_that_lists_the_known_ones(wrong):
         parse_only(wrong, REPRODUCTION_WORDS)
 
 
-@pytest.mark.parametrize(
-    ("method", "dataset", "count"),
-    [
-        ("local", "auslan", 10), ("local", "arabic_digits", 3), ("multirocket", "arabic_digits", 1),
-        ("no-snippets", "auslan", 5), ("local", "gun_point", 10),
-        # A method without seed runs once on a published split.
-        ("1nn-dtw", "japanese_vowels", 1), ("1nn-dtw", "gun_point", 1),
-        ("1nn-dtw", "robot_lp1", 10),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "dataset", "count"), [
+    ("local", "auslan", 10), ("local", "arabic_digits", 3), ("multirocket", "arabic_digits", 1),
+    ("no-snippets", "auslan", 5), ("local", "gun_point", 10),
+    # A method without seed runs once on a published split.
+    ("1nn-dtw", "japanese_vowels", 1), ("1nn-dtw", "gun_point", 1),
+    ("1nn-dtw", "robot_lp1", 10),
+])  # fmt: skip
 def test_expensive_data_sets_and_methods_without_seed_have_fewer_splits(method, dataset, count):
     assert splits(method, dataset) == count
     assert splits(method, dataset, dataclasses.replace(FULL, n_splits=2)) == min(count, 2)
 
 
-@pytest.mark.parametrize(
-    ("part", "needed", "others"),
-    [
-        ("figure1", {"path/japanese_vowels/0"}, set()),
-        (
-            "table2",
-            {
-                "landmarks/auslan/0/100",
-                "heldout/auslan/0/methods",
-                "similarity/arabic_digits/0,1,2",
-            },
-            {"landmarks/auslan/0/10", "heldout/japanese_vowels/0/methods"},
-        ),
-        ("tests", {"landmarks/auslan/0/10"}, set()),
-        ("table4", {"heldout/robot_lp1/0/selection"}, {"landmarks/auslan/0/100"}),
-    ],
-)
+@pytest.mark.parametrize(("part", "needed", "others"), [
+    ("figure1", {"path/japanese_vowels/0"}, set()),
+    ("table2",
+     {"landmarks/auslan/0/100", "heldout/auslan/0/methods", "similarity/arabic_digits/0,1,2"},
+     {"landmarks/auslan/0/10", "heldout/japanese_vowels/0/methods"}),
+    ("tests", {"landmarks/auslan/0/10"}, set()),
+    ("table4", {"heldout/robot_lp1/0/selection"}, {"landmarks/auslan/0/100"}),
+])  # fmt: skip
 def test_parts_need_what_they_show(part, needed, others):
     assert needed <= set(keys(FULL, part))
     assert not others & set(keys(FULL, part))
 
 
-@pytest.mark.parametrize(
-    ("only", "words", "datasets", "parts"),
-    [
-        (None, REPRODUCTION_WORDS, FULL.datasets, PARTS),
-        (" Figure2, table2,AUSLAN", REPRODUCTION_WORDS, ("auslan",), ("table2", "figure2")),
-        (
-            "robot_lp1, local,option",
-            ACCURACY_WORDS,
-            ("robot_lp1",),
-            ("local", *(method.name for method in METHODS if method.group == "option")),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("only", "words", "datasets", "parts"), [
+    (None, REPRODUCTION_WORDS, FULL.datasets, PARTS),
+    (" Figure2, table2,AUSLAN", REPRODUCTION_WORDS, ("auslan",), ("table2", "figure2")),
+    ("robot_lp1, local,option", ACCURACY_WORDS, ("robot_lp1",),
+     ("local", *(method.name for method in METHODS if method.group == "option"))),
+])  # fmt: skip
 def test_only_names_data_sets_and_parts(only, words, datasets, parts):
     found = parse_only(only, words)
     assert (found.datasets, found.parts) == (datasets, parts)
@@ -157,8 +137,7 @@ def test_only_names_data_sets_and_parts(only, words, datasets, parts):
 
 def test_choices_are_made_on_series_of_several_channels():
     units = plan_accuracy(FULL, parse_only("choices", ACCURACY_WORDS))
-    assert {unit.kind for unit in units} == {"choice"}
-    assert len(units) == 8 * len(CANDIDATES)
+    assert ({unit.kind for unit in units}, len(units)) == ({"choice"}, 8 * len(CANDIDATES))
     units = [unit for unit in plan_accuracy(FULL, EVERYTHING) if unit.dataset == "gun_point"]
     assert {BY_NAME[unit.detail[0]].group for unit in units} == {"main", "ablation"}
 
@@ -166,8 +145,7 @@ def test_choices_are_made_on_series_of_several_channels():
 def test_made_up_families_are_selected_by_one_name():
     known = compared_datasets(FULL)
     units = plan_accuracy(FULL, parse_only("cues,local", ACCURACY_WORDS, known))
-    assert {unit.kind for unit in units} == {"cue"}
-    assert len(units) == 9 * 2 * FULL.cue_seeds
+    assert ({unit.kind for unit in units}, len(units)) == ({"cue"}, 9 * 2 * FULL.cue_seeds)
     assert "cue/motif-400/4/local" in {unit.key for unit in units}
     units = plan_accuracy(FULL, parse_only("auslan", ACCURACY_WORDS, known))
     assert {unit.dataset for unit in units} == {"auslan"}

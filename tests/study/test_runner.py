@@ -29,8 +29,7 @@ def test_finished_units_are_not_repeated_after_an_interrupt(tmp_path, ledger):
         run_units(units(10), tally, ledger)
     assert len(ledger.results(units(10))) == 4
     outcome = run_units(units(10), Tally(tally.path), ledger)
-    assert sorted(tally.done()) == sorted(unit.key for unit in units(10))
-    assert outcome.n_reused == 4
+    assert (sorted(tally.done()), outcome.n_reused) == (sorted(unit.key for unit in units(10)), 4)
     whole = run_units(units(10), Tally(tmp_path / "other"), Ledger(tmp_path / "r"))
     assert values(outcome) == values(whole)
 
@@ -44,9 +43,8 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path, ledger):
         f"    run_units(units(40), tally, Ledger(Path({str(ledger.path)!r})))\n"
     )
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    running = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, "PYTHONPATH": path}
-    )
+    environment = os.environ | {"PYTHONPATH": path}
+    running = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment)
     deadline = time.monotonic() + 30
     while len(ledger.results(units(40))) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -65,8 +63,7 @@ def test_results_with_another_digest_are_computed_again_and_kept(tmp_path, ledge
     run_units(stale, Tally(tmp_path / "tally"), ledger)
     assert ledger.results(units(3)) == {}
     outcome = run_units(units(3), Tally(tmp_path / "again"), ledger)
-    assert outcome.n_reused == 0
-    assert len(ledger.results(stale)) == 3
+    assert (outcome.n_reused, len(ledger.results(stale))) == (0, 3)
 
 
 def test_the_largest_units_come_first_and_the_time_left_is_estimated(tmp_path, ledger):
@@ -83,12 +80,8 @@ def test_the_largest_units_come_first_and_the_time_left_is_estimated(tmp_path, l
 
 def test_two_runs_do_not_write_to_one_file(tmp_path, ledger):
     pytest.importorskip("fcntl")
-    with (
-        ledger.writing(),
-        pytest.raises(LedgerBusyError, match="another run"),
-        Ledger(ledger.path).writing(),
-    ):
-        pass
+    with ledger.writing(), pytest.raises(LedgerBusyError, match="another run"):
+        Ledger(ledger.path).writing().__enter__()
 
 
 def test_every_run_leaves_an_account_even_if_interrupted(tmp_path, ledger):
@@ -109,8 +102,7 @@ def test_incomplete_and_other_lines_are_computed_again(tmp_path, ledger):
     assert len(ledger.results(units(3))) == 2
     again = Tally(tmp_path / "again")
     run_units(units(3), again, ledger)
-    assert len(again.done()) == 1
-    assert len(ledger.results(units(3))) == 3
+    assert (len(again.done()), len(ledger.results(units(3)))) == (1, 3)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

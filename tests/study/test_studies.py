@@ -68,8 +68,7 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize("name", STUDIES)
 def test_everything_is_written(name, finished):
     out, found = finished[name]
-    assert found.outcome.failures == {}
-    assert found.run["unfinished"] == []
+    assert (found.outcome.failures, found.run["unfinished"]) == ({}, [])
     names = {path.name for path in out.iterdir()}
     assert {f"{grid}.csv" for grid in GRIDS[name]} <= names
     assert {f"{f}.{suffix}" for f in FIGURES[name] for suffix in ("png", "svg")} <= names
@@ -124,16 +123,11 @@ def test_the_comparison_is_complete(finished):
     assert {"log_loss", "brier"} <= scored.keys()
 
 
-@pytest.mark.parametrize(
-    ("name", "only", "figure"),
-    [
-        ("reproduce", "auslan,robot_lp1,figure2", "figure2.svg"),
-        ("accuracy", "robot_lp1,local,slts", "accuracy-ranks.svg"),
-    ],
-)
-def test_an_interrupted_run_ends_with_the_tables_of_an_uninterrupted_one(
-    name, only, figure, finished, tmp_path
-):
+@pytest.mark.parametrize(("name", "only", "figure"), [
+    ("reproduce", "auslan,robot_lp1,figure2", "figure2.svg"),
+    ("accuracy", "robot_lp1,local,slts", "accuracy-ranks.svg"),
+])  # fmt: skip
+def test_an_interrupted_run_ends_with_the_same_tables(name, only, figure, finished, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "out"
     whole.mkdir()
     shutil.copy(finished[name][0] / "results.jsonl", whole)
@@ -155,8 +149,7 @@ def test_an_interrupted_run_ends_with_the_tables_of_an_uninterrupted_one(
 def test_a_finished_run_is_only_written_again(name, finished):
     out, found = finished[name]
     again = run(name, out, work=Limited(0))
-    assert again.tables == found.tables
-    assert again.outcome.n_reused == found.run["planned"]
+    assert (again.tables, again.outcome.n_reused) == (found.tables, found.run["planned"])
     assert f"{found.run['planned']} units in" in again.run["wall"]
 
 

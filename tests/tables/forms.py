@@ -21,9 +21,7 @@ def make_data(n_series=12, seed=0):
     """Series of 2 to 9 steps, three channels, two classes, and identifiers that look like text."""
     rng = np.random.default_rng(seed)
     labels = np.where(np.arange(n_series) % 2, "low", "high")
-    series = [
-        rng.normal(size=(3, rng.integers(2, 10))) + 2.0 * (label == "high") for label in labels
-    ]
+    series = [rng.normal(size=(3, rng.integers(2, 10))) + 2.0 * (y == "high") for y in labels]
     batch = as_series(series)
     ids = np.array([f"r{i:03d}" for i in range(n_series)])
     return SeriesBatch(batch.values, batch.offsets, CHANNELS), labels, ids
@@ -64,8 +62,7 @@ def replaced(table, name, values):
 def assert_holds(found, data):
     """Check series, labels and identifiers of a data set that was read."""
     batch, labels, ids = data
-    assert found.series == batch
-    assert found.labels.tolist() == labels.tolist()
+    assert (found.series, found.labels.tolist()) == (batch, labels.tolist())
     assert found.ids.tolist() == ids.tolist()
 
 

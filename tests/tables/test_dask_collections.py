@@ -1,14 +1,11 @@
 """Dask bags and data frames as scans: one part per partition."""
 
 import pickle
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow")
 pytest.importorskip("dask.bag")
 pytest.importorskip("dask.dataframe")
 
@@ -21,6 +18,7 @@ from slts import DataError
 from slts.series.dataset import join
 from slts.tables import scan_series
 from slts.tables.dask_collections import is_collection
+from tests.data import run_python
 from tests.tables.forms import assert_holds, csv_text, long_table, make_data, replaced
 
 DATA = make_data()
@@ -50,9 +48,6 @@ def counts(scan):
     return [sum(map(len, part.batches(labels=True, batch_size=3))) for part in parts]
 
 
-# -- Bags
-
-
 def test_a_bag_of_pairs():
     bag = bag_of(PAIRS, 5)
     assert is_collection(bag)
@@ -69,7 +64,7 @@ def test_a_bag_of_pairs():
     assert (scan.columns, scan.channel_names, scan.n_bytes) == (None, None, None)
 
 
-def test_a_bag_of_series_with_empty_partitions():
+def test_a_bag_of_series_with_empty_partitions_and_without_columns():
     bag = bag_of(range(len(BATCH)), 6).filter(lambda i: i > 4).map(lambda i: np.array(BATCH[i]))
     scan = scan_series(bag)
     assert counts(scan)[0] == 0
@@ -78,31 +73,23 @@ def test_a_bag_of_series_with_empty_partitions():
     assert np.array_equal(found.series.values, BATCH[5:].values)
     with pytest.raises(DataError, match="Dask bag has no series"):
         scan_series(bag.filter(lambda x: False)).read()
+    with pytest.raises(DataError, match=r"Dask bag has no named columns, so id \(--id\) cannot"):
+        scan_series(bag, id="id")
 
 
 X = np.ones((2, 3))
 
 
-@pytest.mark.parametrize(
-    ("elements", "message"),
-    [
-        ([X, (X, "a")], r"partition 0: element 1 is a pair.*unlike element 0"),
-        ([(X, "a"), X], r"partition 0: element 1 is not a pair.*unlike element 0"),
-        ([X, np.full((2, 3), np.nan)], r"Dask bag, partition 0, from element 0: .*NaN"),
-        (
-            [(X, "a"), (X, 1)],
-            "partition 0: the label of element 1 is 1, but labels must be all text, or all numbers",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("elements", "message"), [
+    ([X, (X, "a")], r"partition 0: element 1 is a pair.*unlike element 0"),
+    ([(X, "a"), X], r"partition 0: element 1 is not a pair.*unlike element 0"),
+    ([X, np.full((2, 3), np.nan)], r"Dask bag, partition 0, from element 0: .*NaN"),
+    ([(X, "a"), (X, 1)],
+     "partition 0: the label of element 1 is 1, but labels must be all text, or all numbers"),
+])  # fmt: skip
 def test_bad_bags(elements, message):
     with pytest.raises(DataError, match=message):
         scan_series(bag_of(elements, 1)).read()
-
-
-def test_a_bag_has_no_columns():
-    with pytest.raises(DataError, match=r"Dask bag has no named columns, so id \(--id\) cannot"):
-        scan_series(bag_of([X], 1), id="id")
 
 
 @pytest.mark.parametrize("label", [None, np.nan, np.float32("nan"), "", np.array("")])
@@ -113,28 +100,19 @@ def test_missing_labels_of_a_bag(label):
     assert len(scan.read(labels=False)) == 3
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        ([np.array(2), np.int8(1)], [2, 1]),
-        ([np.array("b"), np.str_("a")], ["b", "a"]),
-        ([True, False], [True, False]),
-        ([1, 2.5], [1, 2.5]),
-    ],
-)
+@pytest.mark.parametrize(("labels", "expected"), [
+    ([np.array(2), np.int8(1)], [2, 1]), ([np.array("b"), np.str_("a")], ["b", "a"]),
+    ([True, False], [True, False]), ([1, 2.5], [1, 2.5]),
+])  # fmt: skip
 def test_labels_of_a_bag_are_one_array(labels, expected):
     found = scan_series(bag_of([(X, label) for label in labels], 1)).read().labels
-    assert found.shape == (2,)
-    assert found.tolist() == expected
+    assert (found.shape, found.tolist()) == ((2,), expected)
 
 
 @pytest.mark.parametrize("second", [np.ones(3), np.array([1]), [1], (1, 2)])
 def test_a_pair_of_channels_is_not_read_as_a_label(second):
     with pytest.raises(DataError, match=r"label of element 0 .*A tuple of two.*stack"):
         scan_series(bag_of([(np.ones(3), second)], 1)).read()
-
-
-# -- Data frames
 
 
 def test_a_data_frame():
@@ -146,10 +124,8 @@ def test_a_data_frame():
     assert_holds(scan.read(), DATA)
     assert_holds(join(scan.batches(batch_size=4)), DATA)
     assert "Dask DataFrame; id=recording" in repr(scan)
-
-
-def test_identifiers_may_be_in_the_index():
-    frame = frame_of(partitions()).set_index("recording", sorted=True)
+    # Identifiers may be in the index.
+    frame = frame.set_index("recording", sorted=True)
     assert_holds(scan_series(frame, id="recording").read(), DATA)
 
 
@@ -165,17 +141,10 @@ def test_bad_data_frames():
     broken = replaced(table, "c1", pa.array(values))
     with pytest.raises(DataError, match=r"partition 1, row 2 \(series 'r005'\): 'c1' is infinite"):
         scan_series(frame_of([broken.slice(0, cut), broken.slice(cut)])).read()
-
-
-def test_a_series_repeated_in_a_later_partition_is_an_error_in_batches():
-    table = long_table(*DATA)
-    cut = int(BATCH.offsets[5])
+    # A series is repeated in a later partition.
     again = frame_of([table.slice(0, cut), table.slice(cut), table.slice(0, 2)])
     with pytest.raises(DataError, match=r"partition 2: series 'r000' is repeated"):
         list(scan_series(again).batches())
-
-
-# -- Both
 
 
 def test_parts_read_what_was_computed_elsewhere():
@@ -216,5 +185,4 @@ def test_scanning_a_file_does_not_import_dask(tmp_path):
         f"scan_series({str(path)!r}).read(); "
         "assert 'dask' not in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python(program)

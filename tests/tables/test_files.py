@@ -3,24 +3,14 @@
 import os
 
 import numpy as np
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow.parquet as pq
+import pytest
 
 from slts import DataError
 from slts.datasets import load
 from slts.tables import ExpectedColumns, read_series, scan_series
-from tests.tables.forms import (
-    assert_holds,
-    list_table,
-    long_table,
-    make_data,
-    read_parts,
-    write_compressed,
-    write_folder,
-)
+from tests.tables import forms
+from tests.tables.forms import assert_holds, long_table, make_data, write_folder
 
 
 def parquet_files(folder, names, form=long_table):
@@ -34,10 +24,7 @@ def parquet_files(folder, names, form=long_table):
     return data
 
 
-# -- Parquet
-
-
-@pytest.mark.parametrize("form", [long_table, list_table])
+@pytest.mark.parametrize("form", [long_table, forms.list_table])
 def test_folders_patterns_and_lists_of_parquet(form, tmp_path):
     names = ["part-2.parquet", "part-10.parquet", "part-11.pq"]
     data = parquet_files(tmp_path, names, form)
@@ -48,7 +35,7 @@ def test_folders_patterns_and_lists_of_parquet(form, tmp_path):
     for source in (tmp_path, f"{tmp_path}/part-*", f"{tmp_path}/**/*.p*", files):
         scan = scan_series(source)
         assert_holds(scan.read(), data)
-        assert_holds(read_parts(scan), data)
+        assert_holds(forms.read_parts(scan), data)
     assert len(scan_series(files[:1]).read()) < 12
     assert len(scan_series(tmp_path / "_delta_log" / "..").read()) == 12
 
@@ -77,9 +64,6 @@ def test_columns_in_names_of_folders_must_be_columns(tmp_path):
     assert len(scan_series(tmp_path / "run=3" / "label=a").read()) > 0
 
 
-# -- One CSV file per series
-
-
 def test_a_folder_per_class_a_pattern_and_one_file(tmp_path):
     rng = np.random.default_rng(0)
     for name in ("walk/1", "walk/2", "run/1"):
@@ -103,7 +87,7 @@ def test_a_folder_per_class_a_pattern_and_one_file(tmp_path):
 
 
 def test_labels_of_a_folder_are_in_a_file(tmp_path):
-    write_compressed(tmp_path / "a.csv.gz", b"1,2\n3,4\n")
+    forms.write_compressed(tmp_path / "a.csv.gz", b"1,2\n3,4\n")
     (tmp_path / "b.csv").write_text("5,6\n")
     (tmp_path / "labels.csv").write_text("label,file,who\nyes,b,s1\nno,a,s2\n")
     scan = scan_series(tmp_path, groups="who")
@@ -115,17 +99,14 @@ def test_labels_of_a_folder_are_in_a_file(tmp_path):
     assert read_series(tmp_path, label="who").labels.tolist() == ["s1", "s2"]
 
 
-BAD_LABELS = [
+@pytest.mark.parametrize(("text", "message"), [
     ("r000.csv,high\n", r"labels.csv has no column 'file' .id."),
     ("file\nr000.csv\n", r"labels.csv has no column 'label' .label.. The columns are file"),
     ("file,label\nr000,u\n", r"'r001.csv' has no label in .*labels.csv \(2 without"),
     ("file,label\nr000,u\nr9,v\n", "names 'r9', which is not in the folder"),
     ("file,label\nr000,u\nr000,v\n", "line 3: 'r000' is listed twice"),
     ("file,label\nr000,\nr001,u\nr002,v\n", r"line 2 .*'label' \(label\) is missing"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), BAD_LABELS)
+])  # fmt: skip
 def test_bad_labels_of_a_folder(text, message, tmp_path):
     folder = write_folder(tmp_path / "f", *make_data(3))
     (folder / "labels.csv").write_text(text)
@@ -157,9 +138,6 @@ def test_a_folder_without_labels_and_a_bad_line(tmp_path):
         read_series(folder)
 
 
-# -- Arrays
-
-
 def test_npz_arrays(tmp_path):
     path = tmp_path / "data.npz"
     X = np.arange(24.0).reshape(2, 3, 4)
@@ -172,17 +150,14 @@ def test_npz_arrays(tmp_path):
     assert read_series(path).series.n_channels == 1
 
 
-BAD_ARRAYS = [
+@pytest.mark.parametrize(("arrays", "message"), [
     ({"Z": np.zeros(3)}, "the file holds Z: expected X of shape"),
     ({"X": np.zeros((2, 3)), "y": [1]}, r"y has shape \(1,\), expected \(2,\)"),
     ({"X": np.zeros((2, 3)), "y": [1.0, np.nan]}, r"y\[1\] is missing"),
     ({"X": np.full((2, 3), np.nan)}, "series 0 is NaN throughout"),
     ({"X": np.full((2, 3), np.inf)}, "series 0, step 0, channel 0 is inf"),
     ({"X": np.array([None, 1], dtype=object)}, "it holds Python objects"),
-]
-
-
-@pytest.mark.parametrize(("arrays", "message"), BAD_ARRAYS)
+])  # fmt: skip
 def test_bad_npz_files(arrays, message, tmp_path):
     np.savez(tmp_path / "data.npz", **arrays)
     with pytest.raises(DataError, match=rf"data.npz.*{message}"):
@@ -202,7 +177,6 @@ def test_published_data_sets_have_names():
     pytest.importorskip("aeon")
     X, y = load("japanese_vowels", "test")
     dataset = read_series("japanese_vowels:test")
-    assert dataset.series == X
-    assert dataset.labels.tolist() == y.tolist()
+    assert (dataset.series, dataset.labels.tolist()) == (X, y.tolist())
     with pytest.raises(DataError, match="expected train or test"):
         read_series("japanese_vowels:all")

@@ -4,27 +4,17 @@ import gc
 import weakref
 
 import numpy as np
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slts import DataError
 from slts.series.dataset import join
 from slts.tables import scan_series
-from tests.tables.forms import (
-    assert_holds,
-    list_table,
-    long_table,
-    make_data,
-    read_parts,
-    replaced,
-    series_of_lengths,
-)
+from tests.tables import forms
+from tests.tables.forms import assert_holds, list_table, long_table, read_parts
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
 
@@ -59,21 +49,16 @@ def assert_complete(scan, data):
     assert_holds(read_parts(scan), data)
 
 
-# -- How files are cut
-
-
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     lengths=st.lists(st.integers(1, 30), min_size=1, max_size=25),
-    sizes=st.lists(st.integers(0, 25), max_size=20),
-    cut=st.floats(0, 1),
-    lists=st.booleans(),
+    sizes=st.lists(st.integers(0, 25), max_size=20), cut=st.floats(0, 1), lists=st.booleans(),
     text=st.booleans(),
-)
+)  # fmt: skip
 def test_any_cut_gives_the_same_series(lengths, sizes, cut, lists, text, tmp_path_factory):
-    data = series_of_lengths(lengths, text=text)
+    data = forms.series_of_lengths(lengths, text=text)
     table = (list_table if lists else long_table)(*data)
     folder = tmp_path_factory.mktemp("folder")
     row = int(cut * table.num_rows)
@@ -94,7 +79,7 @@ def test_neighbours_in_different_parts_may_look_alike(tmp_path):
 
 def test_parts_have_about_equal_size(tmp_path):
     path = tmp_path / "data.parquet"
-    pq.write_table(long_table(*series_of_lengths([4] * 1000)), path, row_group_size=10)
+    pq.write_table(long_table(*forms.series_of_lengths([4] * 1000)), path, row_group_size=10)
     found = counts(scan_series(path).parts())
     assert len(found) == 16
     assert min(found) > 55
@@ -104,17 +89,14 @@ def test_parts_have_about_equal_size(tmp_path):
 @pytest.mark.parametrize("form", [long_table, list_table])
 @pytest.mark.parametrize("rows_per_group", [7, 1 << 20])
 def test_the_size_is_computed_from_the_footers(form, rows_per_group, tmp_path):
-    data = series_of_lengths(np.arange(1, 60))
+    data = forms.series_of_lengths(np.arange(1, 60))
     pq.write_table(form(*data), tmp_path / "data.parquet", row_group_size=rows_per_group)
     scan = scan_series(tmp_path / "data.parquet", id=form(*data).column_names[0])
     assert scan.n_bytes == data[0].values.nbytes
 
 
-# -- Files that do not agree, or have changed
-
-
 def two_files(folder, change, **columns):
-    table = long_table(*make_data())
+    table = long_table(*forms.make_data())
     pq.write_table(table, folder / "a.parquet")
     pq.write_table(change(table), folder / "b.parquet")
     return scan_series(folder, **columns)
@@ -122,7 +104,7 @@ def two_files(folder, change, **columns):
 
 def test_a_changed_file_is_an_error(tmp_path):
     path = tmp_path / "data.parquet"
-    table = long_table(*make_data())
+    table = long_table(*forms.make_data())
     pq.write_table(table, path)
     part = scan_series(path).parts()[0]
     pq.write_table(table.slice(0, 20), path)
@@ -135,7 +117,7 @@ def test_a_damaged_row_group_is_named_and_other_parts_can_be_read(form, tmp_path
     path = tmp_path / "data.parquet"
     size = 50 if form is list_table else 300
     pq.write_table(
-        form(*make_data(400)), path, row_group_size=size, compression="none",
+        form(*forms.make_data(400)), path, row_group_size=size, compression="none",
         write_page_checksum=True,
     )  # fmt: skip
     scan = scan_series(path)
@@ -166,7 +148,7 @@ def test_files_are_released_after_reading(form, tmp_path, monkeypatch):
             opened.extend([weakref.ref(self), weakref.ref(self.metadata)])
 
     monkeypatch.setattr(pq, "ParquetFile", Watched)
-    write_groups(tmp_path / "a.parquet", form(*series_of_lengths([3, 5, 2, 4] * 5)), [7] * 3)
+    write_groups(tmp_path / "a.parquet", form(*forms.series_of_lengths([3, 5, 2, 4] * 5)), [7] * 3)
     gc.disable()
     try:
         read_parts(scan_series(tmp_path / "a.parquet"))
@@ -174,9 +156,6 @@ def test_files_are_released_after_reading(form, tmp_path, monkeypatch):
         assert [kept() for kept in opened if kept() is not None] == []
     finally:
         gc.enable()
-
-
-# -- Series across parts
 
 
 def test_infinite_values_are_named_by_row(tmp_path):
@@ -191,33 +170,22 @@ def test_infinite_values_are_named_by_row(tmp_path):
 
 def test_steps_are_sorted_within_a_series_only(tmp_path):
     path = tmp_path / "data.parquet"
-    table = pa.table(
-        {"id": [1, 1, 1, 2, 2], "t": [2, 0, 1, 0, 1], "x": [20.0, 0.0, 10.0, 5.0, 6.0]}
-    )
+    table = pa.table({"id": [1, 1, 1, 2, 2], "t": [2, 0, 1, 0, 1], "x": [20, 0, 10, 5, 6]})
     pq.write_table(table, path, row_group_size=1)
     first, second = scan_series(path).batches(batch_size=1)
     assert first.series.values[:, 0].tolist() == [0, 10, 20]
     assert "sorted by 't'" in first.notes[0]
-    assert second.series.values[:, 0].tolist() == [5, 6]
-    assert second.notes == ()
-    pq.write_table(replaced(table, "t", pa.array([0, 1, 1, 0, 1])), path, row_group_size=1)
+    assert (second.series.values[:, 0].tolist(), second.notes) == ([5, 6], ())
+    pq.write_table(forms.replaced(table, "t", pa.array([0, 1, 1, 0, 1])), path, row_group_size=1)
     with pytest.raises(DataError, match="time 1 occurs twice in series 1"):
         read_parts(scan_series(path))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda table: table.drop_columns(["c2"]),
-            r"b.parquet has no column 'c2'.*--channels c1,c3",
-        ),
-        (
-            lambda table: replaced(table, "recording", pa.array(range(table.num_rows))),
-            r"b.parquet: column 'recording' has type int64, but string in .*a.parquet",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda table: table.drop_columns(["c2"]), r"b.parquet has no column 'c2'.*--channels c1,c3"),
+    (lambda table: forms.replaced(table, "recording", pa.array(range(table.num_rows))),
+     r"b.parquet: column 'recording' has type int64, but string in .*a.parquet"),
+])  # fmt: skip
 def test_files_must_have_the_same_schema(change, message, tmp_path):
     with pytest.raises(DataError, match=message):
         two_files(tmp_path, change)
@@ -226,7 +194,7 @@ def test_files_must_have_the_same_schema(change, message, tmp_path):
 def test_labels_that_a_file_does_not_have_matter_only_if_they_are_read(tmp_path):
     def unlabelled(table):
         ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
-        return replaced(table, "recording", ids).drop_columns(["label"])
+        return forms.replaced(table, "recording", ids).drop_columns(["label"])
 
     scan = two_files(tmp_path, unlabelled, channels=["c1", "c2", "c3"])
     for read in (scan.parts, scan.read):
@@ -238,21 +206,17 @@ def test_labels_that_a_file_does_not_have_matter_only_if_they_are_read(tmp_path)
 def test_numbers_of_another_width_are_one_schema(tmp_path):
     def narrow(table):
         ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
-        table = replaced(table, "recording", ids.dictionary_encode())
-        return replaced(table, "c1", table["c1"].cast(pa.float32()))
+        table = forms.replaced(table, "recording", ids.dictionary_encode())
+        return forms.replaced(table, "c1", table["c1"].cast(pa.float32()))
 
     assert len(two_files(tmp_path, narrow).read()) == 24
 
 
-@pytest.mark.parametrize(
-    ("ids", "size"),
-    [
-        ([1, 1, 2, 2, 1], 100),
-        ([*np.repeat(np.arange(40), 5), 7], 10),
-        # The second part has series 2 and then a row of series 1, which ended the first part.
-        ([1, 1, 2, 1, *range(10, 38)], 1),
-    ],
-)
+@pytest.mark.parametrize(("ids", "size"), [
+    ([1, 1, 2, 2, 1], 100), ([*np.repeat(np.arange(40), 5), 7], 10),
+    # The second part has series 2 and then a row of series 1, which ended the first part.
+    ([1, 1, 2, 1, *range(10, 38)], 1),
+])  # fmt: skip
 def test_a_repeated_series_is_an_error_in_a_large_table(ids, size, tmp_path, monkeypatch):
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table({"id": ids, "x": np.arange(len(ids)) % 2}), path, row_group_size=size)

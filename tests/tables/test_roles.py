@@ -4,22 +4,13 @@ import datetime as dt
 
 import numpy as np
 import pandas as pd
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
+import pytest
 
 import slts
 from slts import DataError
 from slts.tables import ExpectedColumns, read_series, scan_series
-from slts.tables.roles import (
-    ID_NAMES,
-    LABEL_NAMES,
-    TIME_NAMES,
-    RequestedColumns,
-    resolve_columns,
-)
+from slts.tables.roles import ID_NAMES, LABEL_NAMES, TIME_NAMES, RequestedColumns, resolve_columns
 from slts.tables.rows import Named, Rows
 
 IDS, STEPS = np.repeat(np.arange(5), 6), np.tile(np.arange(6), 5)
@@ -52,8 +43,7 @@ def test_usual_names_are_exact_but_for_case(role, names):
     for name in (*names, names[-1].upper()):
         renamed = {name if key == usual else key: column for key, column in table.items()}
         columns = roles(renamed)
-        assert getattr(columns, role) == name
-        assert columns.channels == ("x", "y")
+        assert (getattr(columns, role), columns.channels) == (name, ("x", "y"))
     with pytest.raises(DataError):
         roles({f"my {usual}" if key == usual else key: c for key, c in table.items()})
 
@@ -63,40 +53,29 @@ def test_named_columns_come_first():
     columns = roles(table, label="gait", channels="y,x")
     assert (columns.label, columns.channels, columns.ignored) == ("gait", ("y", "x"), ("label",))
     expected = "id=id, time=t, label=gait, channels=y,x, not used: label"
-    assert str(columns) == expected
-    assert roles(table, channels=["x"]).label == "label"
+    assert (str(columns), roles(table, channels=["x"]).label) == (expected, "label")
     table = long(c1=noise(1), c2=noise(2), c3=noise(3))
     assert roles(table, channels="c1..c3").channels == ("c1", "c2", "c3")
 
 
-QUESTIONS = [
-    (
-        {"id": None, "rec": IDS},
-        r"no column is named as the identifier.*id='rec' \(--id rec\)",
-    ),
+@pytest.mark.parametrize(("change", "message"), [
+    ({"id": None, "rec": IDS}, r"no column is named as the identifier.*id='rec' \(--id rec\)"),
     ({"series": IDS}, r"'id' and 'series' may be the id: use id='id' \(--id id\) or id='series'"),
     ({"step": STEPS}, r"'t' and 'step' may be the time: use time='t' \(--time t\) or time='step'"),
     ({"gait": ["u"] * 30, "label": None}, r"'gait' holds text.* label='gait' \(--label gait\)"),
     ({"note": ["u"] * 30}, r"'note' holds text.*leave it out: channels='x' \(--channels x\)|pivot"),
     ({"age": 30 + IDS}, r"'age': constant in every series\. To leave .* channels='x' \(--ch"),
-    (
-        {"age": 30 + IDS, "label": None},
-        r"'age': constant.* is the label, use label='age' \(--label",
-    ),
+    ({"age": 30 + IDS, "label": None},
+     r"'age': constant.* is the label, use label='age' \(--label"),
     ({"clock": 0.1 * STEPS + IDS}, r"'clock': rising in every series.*leave out.*channels='x'"),
     ({"t": None, "n": STEPS}, r"'n': rising in every series.*time='n' \(--time n\)"),
-    (
-        {"when": [pd.Timestamp("2024-01-01")] * 30},
-        r"'when' holds values of type timestamp.*no role",
-    ),
+    ({"when": [pd.Timestamp("2024-01-01")] * 30},
+     r"'when' holds values of type timestamp.*no role"),
     ({"void": pa.nulls(30)}, r"'void' holds values of type null and has no role.*channels='x'"),
     ({"id": np.arange(30)}, r"'id' \(id\) differs in every row, so every series would have one"),
     ({"x": None}, "no column is left for the channels"),
     ({"x": None, "f": [[1.0, 2.0]] * 30, "y": noise(1)}, r"'f' holds lists and 'y' one number per"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), QUESTIONS)
+])  # fmt: skip
 def test_other_tables_are_questions_that_list_the_columns(change, message):
     with pytest.raises(DataError, match=message) as caught:
         roles(long(**change))
@@ -111,28 +90,20 @@ def test_the_answers_of_questions_help():
     assert roles(long(id=np.arange(30)), channels=["x"], time="t").form == "long"
 
 
-def test_a_few_steps_do_not_show_that_a_channel_rises():
-    table = {"id": [0, 0, 1, 1], "x": [1.0, 2.0, 0.5, 4.0]}
-    assert roles(table).channels == ("x",)
-
-
-def test_shuffled_rows_do_not_hide_a_time(rng):
-    order = rng.permutation(30)
+def test_shuffled_rows_do_not_hide_a_time_and_few_steps_do_not_show_it(rng):
     with pytest.raises(DataError, match="'clock': rising"):
-        roles(pa.table(long(clock=0.1 * STEPS)).take(order))
+        roles(pa.table(long(clock=0.1 * STEPS)).take(rng.permutation(30)))
+    assert roles({"id": [0, 0, 1, 1], "x": [1.0, 2.0, 0.5, 4.0]}).channels == ("x",)
 
 
-ERRORS = [
+@pytest.mark.parametrize(("requested", "message"), [
     ({"id": "idd"}, r"no column 'idd' \(id\)"),
     ({"label": "x", "channels": ["x"]}, r"'x' cannot have two roles"),
     ({"channels": ["x", "x"]}, "one or more distinct columns"),
     ({"channels": ["label"], "label": "t"}, r"channel 'label' holds text, such as 'a'"),
     ({"time": "label"}, r"'label' \(time\) holds text, such as 'a', expected a number"),
     ({"groups": "label", "label": "label"}, r"'label' cannot have two roles \(groups\)"),
-]
-
-
-@pytest.mark.parametrize(("requested", "message"), ERRORS)
+])  # fmt: skip
 def test_columns_that_cannot_be_used(requested, message):
     with pytest.raises(DataError, match=message):
         roles(long(), **requested)
@@ -144,18 +115,12 @@ def test_two_columns_of_one_name():
         scan_series(table)
 
 
-# -- What a row is
-
-
 def test_one_series_per_row():
     for table in (wide(), wide(id=list("abcdef")), wide(label=list("ababab"))):
         columns = roles(table)
-        assert columns.form == "wide"
-        assert columns.channels == tuple(f"s{k}" for k in range(10))
-    months = {
-        name: noise(k, 6)
-        for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul"])
-    }
+        assert (columns.form, columns.channels) == ("wide", tuple(f"s{k}" for k in range(10)))
+    names = ["jan", "feb", "mar", "apr", "may", "jun", "jul"]
+    months = {name: noise(k, 6) for k, name in enumerate(names)}
     with pytest.raises(DataError, match=r"name its steps: channels='jan..jul' \(--channels jan.."):
         roles(months)
     assert roles(months, channels="jan..jul").form == "wide"
@@ -171,9 +136,8 @@ def test_repeated_identifiers_are_series_of_several_rows():
     table = wide(id=list("aabbcc"))
     with pytest.raises(DataError, match=r"'id' \(id\) is repeated.*use channels='s0..s9' \(--chan"):
         roles(table)
-    assert (
-        roles(table, channels="s0..s9").form == roles(wide(n=6, id=list("aabbcc"))).form == "long"
-    )
+    assert roles(table, channels="s0..s9").form == "long"
+    assert roles(wide(n=6, id=list("aabbcc"))).form == "long"
     frame = pa.table({"id": ["a", "b", "a"], "x": [[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]]})
     with pytest.raises(DataError, match="series 'a' is repeated"):
         scan_series(frame).read()
@@ -223,9 +187,6 @@ def test_a_time_of_day_gets_the_line_that_adds_a_date(tmp_path):
     assert scan_series(times).read().series.times[1] == np.datetime64("2024-01-31T12:00:01")
 
 
-# -- What a model says
-
-
 def test_channels_of_a_model_are_read_by_name():
     table = long(y=noise(1), note=["u"] * 30, age=IDS)
     columns = resolve_columns(Rows(pa.table(table), Named("data")), known(["y", "x"]))
@@ -245,9 +206,8 @@ def test_the_label_column_of_a_model_is_the_label():
 
 
 def test_columns_of_a_model_have_their_roles_again():
-    table = pa.table(
-        long(label=None, id=None, t=None, rec=np.arange(30) // 5, at=np.arange(30.0) % 5)
-    )
+    rows = np.arange(30)
+    table = pa.table(long(label=None, id=None, t=None, rec=rows // 5, at=rows % 5.0))
     model = ExpectedColumns(["x"], time="at", ids=("rec",))
     columns = resolve_columns(Rows(table, Named("data")), RequestedColumns(expected=model))
     assert (columns.id, columns.time, columns.channels) == ("rec", "at", ("x",))

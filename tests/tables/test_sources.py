@@ -3,29 +3,16 @@
 import io
 
 import numpy as np
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import slts
 from slts import DataError, SeriesBatch
 from slts.series.dataset import SeriesScan, join
 from slts.tables import iter_series, read_series, scan_series
-from tests.tables.forms import (
-    FORMS,
-    assert_holds,
-    csv_text,
-    list_table,
-    long_table,
-    make_data,
-    read_parts,
-    replaced,
-    series_of_lengths,
-    write_form,
-)
+from tests.tables import forms
+from tests.tables.forms import FORMS, assert_holds, list_table, long_table, make_data
 
 
 def is_ts(form):
@@ -35,7 +22,7 @@ def is_ts(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_same_series(form, tmp_path):
     batch, labels, ids = make_data()
-    path = write_form(form, tmp_path, batch, labels, ids)
+    path = forms.write_form(form, tmp_path, batch, labels, ids)
     scan = scan_series(path)
     assert isinstance(scan, SeriesScan)
     whole = scan.read()
@@ -47,24 +34,18 @@ def test_every_form_gives_the_same_series(form, tmp_path):
         assert whole.ids.tolist() == [name + suffix for name in ids]
     if form != ".npz" and not is_ts(form):
         assert whole.series.channel_names == batch.channel_names == scan.channel_names
-    # Again, and in parts.
-    for dataset in (scan.read(), read_parts(scan), join(scan.batches(batch_size=5))):
-        assert dataset.series == whole.series
-        assert dataset.labels.tolist() == labels.tolist()
+    # Again, in parts, and in batches that tell the share.
+    batches = list(iter_series(path, batch_size=5))
+    assert max(map(len, batches)) <= 5
+    shares = [batch.share for batch in batches]
+    assert (shares, shares[-1]) == (sorted(shares), 1.0)
+    for dataset in (scan.read(), forms.read_parts(scan), join(batches)):
+        assert (dataset.series, dataset.labels.tolist()) == (whole.series, labels.tolist())
     unlabelled = read_series(path, labels=False)
     assert unlabelled.labels is None
     assert unlabelled.series == whole.series
     assert str(path) in repr(scan)
     assert (scan.n_bytes is None) == form.endswith((".gz", ".bz2", ".zst"))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_batches_have_at_most_the_wanted_size_and_tell_the_share(form, tmp_path):
-    batches = list(iter_series(write_form(form, tmp_path, *make_data()), batch_size=5))
-    assert max(map(len, batches)) <= 5
-    shares = [batch.share for batch in batches]
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -86,8 +67,8 @@ def test_a_data_frame_is_scanned_with_rows_in_any_order(library, form):
 def test_rows_of_a_small_table_may_have_any_order(form, tmp_path, monkeypatch):
     data = batch, _, _ = make_data()
     steps = np.concatenate([np.arange(length) for length in batch.lengths])
-    path = write_form(form, tmp_path, *data, order=np.argsort(steps, kind="stable"))
-    assert_holds(read_parts(scan_series(path)), data)
+    path = forms.write_form(form, tmp_path, *data, order=np.argsort(steps, kind="stable"))
+    assert_holds(forms.read_parts(scan_series(path)), data)
     monkeypatch.setattr("slts.tables.assembly.SMALL_BYTES", 10)
     with pytest.raises(DataError, match=r"All rows of a series must be contiguous.*'recording'"):
         scan_series(path).read()
@@ -95,7 +76,7 @@ def test_rows_of_a_small_table_may_have_any_order(form, tmp_path, monkeypatch):
 
 def test_standard_input_is_csv(monkeypatch):
     data = make_data()
-    text = csv_text(long_table(*data))
+    text = forms.csv_text(long_table(*data))
     for stream in (io.TextIOWrapper(io.BytesIO(text.encode())), io.StringIO(text)):
         monkeypatch.setattr("sys.stdin", stream)
         scan = scan_series("-")
@@ -131,16 +112,11 @@ def test_sources_that_cannot_be_scanned(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".parquet", ".feather", ".npz"])
 def test_damaged_files_are_named(suffix, tmp_path):
-    path = write_form(suffix, tmp_path, *make_data())
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(DataError, match=f"data{suffix}"):
-        read_series(path)
-    path.write_bytes(b"")
-    with pytest.raises(DataError, match=f"data{suffix}"):
-        read_series(path)
-
-
-# -- Values of tables
+    path = forms.write_form(suffix, tmp_path, *make_data())
+    for content in (path.read_bytes()[:-40], b""):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=f"data{suffix}"):
+            read_series(path)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "lists"])
@@ -151,9 +127,8 @@ def test_missing_values_are_kept_and_trailing_ones_removed(form, tmp_path):
     if form == "lists":
         pq.write_table(pa.table({"id": ["a", "b"], "x": x, "z": z}), tmp_path / "data.parquet")
     else:
-        table = pa.table(
-            {"id": list("aaaabbb"), "x": [*x[0], *x[1]], "z": [*z[0], *z[1]]}
-        ).to_pandas()
+        columns = {"id": list("aaaabbb"), "x": [*x[0], *x[1]], "z": [*z[0], *z[1]]}
+        table = pa.table(columns).to_pandas()
         to = {"csv": table.to_csv, "parquet": table.to_parquet}[form]
         to(tmp_path / f"data.{form}", index=False)
     dataset = read_series(next(tmp_path.iterdir()))
@@ -173,16 +148,13 @@ def test_a_series_without_values_is_an_error(form):
         scan_series(pa.table(table), id="id").read()
 
 
-BAD_LISTS = [
+@pytest.mark.parametrize(("change", "message"), [
     ({"x": [[1.0], None]}, r"row 1 \(series 'b'\): 'x' has 0 steps"),
     ({"x": [[1.0], []]}, r"row 1 \(series 'b'\): 'x' has 0 steps"),
     ({"x": [[1.0, 2.0], [1.0]]}, r"row 0 \(series 'a'\): 'y' has 1 steps and 'x' has 2"),
     ({"x": [[1.0], [np.inf]]}, r"row 1 \(series 'b'\): step 0 of 'x' is inf"),
     ({"x": [["u"], ["v"]]}, r"channel 'x' has type list<.*string>, expected lists of numbers"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), BAD_LISTS)
+])  # fmt: skip
 def test_bad_lists(change, message):
     table = pa.table({"id": ["a", "b"], "x": [[1.0], [2.0]], "y": [[0.0], [5.0]]} | change)
     with pytest.raises(DataError, match=message):
@@ -206,12 +178,12 @@ def test_labels_must_be_there_and_agree(tmp_path):
 
 @pytest.mark.parametrize("storage", ["dictionary", "large_string", "string_view"])
 def test_text_may_be_stored_in_several_ways(storage, tmp_path):
-    data = series_of_lengths([3, 30, 2, 7], text=True)
+    data = forms.series_of_lengths([3, 30, 2, 7], text=True)
     table = long_table(*data)
     column = table["recording"].combine_chunks()
     types = {"large_string": pa.large_string(), "string_view": pa.string_view()}
     stored = column.cast(types[storage]) if storage in types else column.dictionary_encode()
-    table = replaced(table, "recording", stored)
+    table = forms.replaced(table, "recording", stored)
     pq.write_table(table, tmp_path / "data.parquet", row_group_size=4)
     assert_holds(scan_series(tmp_path / "data.parquet").read(), data)
 
@@ -235,9 +207,6 @@ def test_booleans_are_zeros_and_ones(tmp_path):
     table.to_pandas().to_csv(tmp_path / "data.csv", index=False)
     for source in (table, tmp_path / "data.csv"):
         assert scan_series(source).read().series.values[:, 0].tolist() == [1.0, 0.0, 1.0]
-
-
-# -- Memory
 
 
 def large(form, path, lengths, n_channels):
@@ -278,10 +247,10 @@ def test_a_large_row_group_is_not_held_in_memory(form, length, tmp_path, tables_
 
 def test_a_scan_does_not_depend_on_the_working_directory(tmp_path, monkeypatch):
     data = make_data()
-    write_form(".parquet", tmp_path, *data)
+    forms.write_form(".parquet", tmp_path, *data)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     scans = [slts.scan_series(name) for name in ("data.parquet", "*.parquet", ["data.parquet"])]
     monkeypatch.chdir(tmp_path / "elsewhere")
     for scan in scans:
-        assert_holds(read_parts(scan), data)
+        assert_holds(forms.read_parts(scan), data)

@@ -1,11 +1,8 @@
 """CSV: delimiters, decimals, headers, blocks and errors; wide files of the UCR archive."""
 
 import numpy as np
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
+import pytest
 
 from slts import DataError
 from slts.tables import iter_series, read_series, scan_series
@@ -32,12 +29,6 @@ def test_delimiters(delimiter, tmp_path):
     assert read_series(path).series.values[:, 0].tolist() == [1.5, 2.0, 0.0]
 
 
-def test_text_keeps_its_zeros(tmp_path):
-    path = written(tmp_path / "a.csv", "id,label,x\n007,01,1\n007,01,2\n")
-    dataset = read_series(path)
-    assert (dataset.ids[0], dataset.labels[0]) == ("007", "01")
-
-
 def test_cells_that_are_missing_values(tmp_path):
     assert {"", "NA", "N/A", "NaN", "null"} <= {*missing_cells()}
     rows = "".join(f"a,1,{cell}\n" for cell in missing_cells())
@@ -47,9 +38,8 @@ def test_cells_that_are_missing_values(tmp_path):
     assert (values[0], values[-1]) == (0.5, 7.0)
 
 
-BAD = [
-    ("", "a.csv is empty"),
-    ("id,x\n", "a.csv has no rows"),
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "a.csv is empty"), ("id,x\n", "a.csv has no rows"),
     ("id\na\nb\n", "a.csv has one column, 'id'"),
     ("id,x,x\na,1,2\n", "a.csv has two columns named 'x'"),
     ("id,x\na,1\na,1,5\n", "line 3 has 3 cells, expected 2"),
@@ -60,16 +50,11 @@ BAD = [
     ("id,t,x\na,0,1\na,0,2\na,1,3\n", r"time 0.* occurs twice in series 'a'"),
     ("id,t,x\na,0,1\na,inf,2\na,2,1\n", r"line 3 \(series 'a'\): 't' \(time\) holds .*inf"),
     ("1,2,3\n4,5,6\n", "begins with numbers, '1,2,3': its first line must name the columns"),
-    (
-        'id,x\na,"1,5"\na,"2,5"\n',
-        r"line 2: 'x' holds numbers with separators, such as '1,5', expected a number with a",
-    ),
+    ('id,x\na,"1,5"\na,"2,5"\n',
+     r"line 2: 'x' holds numbers with separators, such as '1,5', expected a number with a"),
     ("id,x\0\na,1\n", "is not text in UTF-8"),
     ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 'b': the series has no values"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), BAD)
+])  # fmt: skip
 def test_bad_files(text, message, tmp_path):
     with pytest.raises(DataError, match=message):
         read_series(written(tmp_path / "a.csv", text))
@@ -98,16 +83,12 @@ def test_a_large_file_is_read_in_blocks(suffix, tmp_path):
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("last,0,oops", r"line 10002: 'x' holds 'oops', expected a number"),
-        ("last,0,-inf", r"line 10002 \(series 'last'\): 'x' is infinite"),
-        ("last,soon,1", r"line 10002 \(series 'last'\): 't' \(time\) holds 'soon', expected"),
-        ("last,0,1,2", r"line 10002 has 4 cells, expected 3"),
-        ("last,0,0.25", None),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), [
+    ("last,0,oops", r"line 10002: 'x' holds 'oops', expected a number"),
+    ("last,0,-inf", r"line 10002 \(series 'last'\): 'x' is infinite"),
+    ("last,soon,1", r"line 10002 \(series 'last'\): 't' \(time\) holds 'soon', expected"),
+    ("last,0,1,2", r"line 10002 has 4 cells, expected 3"), ("last,0,0.25", None),
+])  # fmt: skip
 def test_a_line_far_from_the_beginning_is_named(line, message, tmp_path):
     path = written(tmp_path / "data.csv", f"id,t,x\n{long_rows(10_000)}{line}\n")
     if message is None:
@@ -124,9 +105,6 @@ def test_a_number_among_booleans_is_named(tmp_path):
     path = written(tmp_path / "a.csv", f"id,x\n{rows}a,0.5\n")
     with pytest.raises(DataError, match=r"line 10002: 'x' holds '0.5', expected true or false"):
         read_series(path)
-
-
-# -- One series per row
 
 
 def ucr(path, labels, last=False, n_steps=12, delimiter=","):
@@ -167,8 +145,7 @@ def test_a_wide_file_with_names(tmp_path):
     steps = [str(k * 0.5) for k in range(9)]
     lines = [",".join(["id", "label", *steps]), "a,u," + "1,2,3,4,5,6,7,8,9", "b,v,1,2,,4,,,,,"]
     dataset = read_series(written(tmp_path / "a.csv", "\n".join(lines)))
-    assert dataset.columns.channels == tuple(steps)
-    assert dataset.series.lengths.tolist() == [9, 4]
+    assert (dataset.columns.channels, dataset.series.lengths.tolist()) == (tuple(steps), [9, 4])
     assert np.isnan(dataset.series[1][0, 2])
     for cell, message in (("inf", r"line 3 \(series 'b'\): '0.5' is inf"), ("x", "line 3: '0.5'")):
         lines[2] = f"b,v,1,{cell},,4,,,,,"
@@ -177,22 +154,14 @@ def test_a_wide_file_with_names(tmp_path):
             read_series(written(tmp_path / "a.csv", more))
 
 
-# -- Times
-
-
-@pytest.mark.parametrize(
-    ("times", "seconds"),
-    [
-        (["2024-03-01 00:00:02", "2024-03-01 00:00:00.5"], [0.0, 1.5]),
-        (["2024-03-01T00:00:02Z", "2024-03-01T00:00:00Z"], [0.0, 2.0]),
-        (["2024-03-01T01:00:00+01:00", "2024-03-01T00:30:00+02:00"], [0.0, 5400.0]),
-        (["01.03.2024 12:00", "29.02.2024 12:00"], [0.0, 86400.0]),
-        (["2024/03/01 00:00:10", "2024/03/01 00:00:00"], [0.0, 10.0]),
-        (["12:00:05", "12:00:00"], None),
-        (["3/1/2024", "3/2/2024"], None),
-        (["10", "9.5"], [0.0, 0.5]),
-    ],
-)
+@pytest.mark.parametrize(("times", "seconds"), [
+    (["2024-03-01 00:00:02", "2024-03-01 00:00:00.5"], [0.0, 1.5]),
+    (["2024-03-01T00:00:02Z", "2024-03-01T00:00:00Z"], [0.0, 2.0]),
+    (["2024-03-01T01:00:00+01:00", "2024-03-01T00:30:00+02:00"], [0.0, 5400.0]),
+    (["01.03.2024 12:00", "29.02.2024 12:00"], [0.0, 86400.0]),
+    (["2024/03/01 00:00:10", "2024/03/01 00:00:00"], [0.0, 10.0]), (["12:00:05", "12:00:00"], None),
+    (["3/1/2024", "3/2/2024"], None), (["10", "9.5"], [0.0, 0.5]),
+])  # fmt: skip
 def test_times_as_text_order_the_steps(times, seconds, tmp_path):
     text = "".join(f"a,{time},{k}\n" for k, time in enumerate(times))
     path = written(tmp_path / "a.csv", f"id,t,x\n{text}")

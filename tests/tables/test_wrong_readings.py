@@ -4,12 +4,9 @@ import unicodedata
 
 import numpy as np
 import pandas as pd
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import slts
 from slts import DataError
@@ -67,9 +64,8 @@ def test_files_of_a_folder_have_the_same_columns(first, form, tmp_path):
         if form == "parquet":
             pq.write_table(table, tmp_path / f"{name}.parquet")
         else:
-            table.drop_columns(["id", "t"]).to_pandas().to_csv(
-                tmp_path / f"{name}.csv", index=False
-            )
+            frame = table.drop_columns(["id", "t"]).to_pandas()
+            frame.to_csv(tmp_path / f"{name}.csv", index=False)
     with pytest.raises(DataError, match=r"column 'y'.*use channels='x' \(--channels x\)"):
         read_series(tmp_path)
     assert read_series(tmp_path, channels="x").series.n_channels == 1
@@ -107,9 +103,8 @@ def test_nullable_integers_stay_integers():
 
 FORMS = [
     [unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD")],
-    ["left hand", "left\u00a0hand "],
-    ["1", "1.0"],
-]
+    ["left hand", "left\u00a0hand "], ["1", "1.0"],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("pair", FORMS)
@@ -125,11 +120,13 @@ def test_text_that_differs_in_form_only_is_equal(pair, tmp_path):
     assert [len(part) for part in scan_series(tmp_path / "data.parquet").batches()] == [2]
 
 
-def test_text_that_differs_is_kept():
+def test_text_that_differs_is_kept(tmp_path):
     kept = rows(label=["007", "007", "7.5", "7.5"], id=["07", "07", "7", "7"])
     dataset = scan_series(kept).read()
-    assert dataset.labels.tolist() == ["007", "7.5"]
-    assert dataset.ids.tolist() == ["07", "7"]
+    assert (dataset.labels.tolist(), dataset.ids.tolist()) == (["007", "7.5"], ["07", "7"])
+    (tmp_path / "a.csv").write_text("id,label,x\n007,01,1\n007,01,2\n")
+    dataset = read_series(tmp_path / "a.csv")
+    assert (dataset.ids[0], dataset.labels[0]) == ("007", "01")
 
 
 def test_channels_of_a_model_may_have_another_form():
@@ -144,9 +141,7 @@ def test_channels_of_a_model_may_have_another_form():
 @pytest.mark.parametrize("name", ["", "Unnamed: 3"])
 def test_a_column_without_a_name_is_a_question(name):
     table = rows(**{name: [3.5, 1.5, 2.5, 0.5]})
-    with pytest.raises(
-        DataError, match=rf"column '{name}' .*no role.*leave it out, use channels='x'"
-    ):
+    with pytest.raises(DataError, match=rf"column '{name}' .*no role.*use channels='x'"):
         scan_series(table)
     assert scan_series(table, channels=["x", name]).read().series.n_channels == 2
     with pytest.raises(DataError, match=rf"column '{name}' .*time='{name}'"):
@@ -160,9 +155,7 @@ def test_a_column_without_a_name_is_a_question(name):
 def test_numbered_columns_with_a_repeated_identifier_are_a_question():
     steps = {f"x{k}": [0.1 * k, 0.3, 0.2, 0.9 * k] for k in range(7)}
     table = pa.table({"id": ["a", "a", "b", "c"], "day": ["u", "v", "u", "u"]} | steps)
-    with pytest.raises(
-        DataError, match=r"'id' \(id\) is repeated.*table\.drop\(columns=\['id'\]\)"
-    ):
+    with pytest.raises(DataError, match=r"'id' .* is repeated.*table\.drop\(columns=\['id'\]\)"):
         scan_series(table)
     assert scan_series(table, channels="x0..x6").read().series.lengths.tolist() == [2, 1, 1]
     assert scan_series(table, id=["id", "day"]).read().series.lengths.tolist() == [7] * 4
@@ -190,9 +183,7 @@ def test_marks_that_may_separate_thousands_are_a_question(mark, tmp_path):
 @pytest.mark.parametrize("cell", ["3.795,07", "-1 234,5", "3,795"])
 def test_numbers_with_separators_are_named(cell, tmp_path):
     (tmp_path / "data.csv").write_text(f'id,x\na,1\na,"{cell}"\nb,2\nb,3\n')
-    with pytest.raises(
-        DataError, match=f"line 3: 'x' holds numbers with separators, such as '{cell}'"
-    ):
+    with pytest.raises(DataError, match=f"line 3: 'x' .* with separators, such as '{cell}'"):
         scan_series(tmp_path / "data.csv")
 
 
@@ -228,15 +219,10 @@ def test_nullable_labels_in_memory_keep_their_type():
 LINES = 'id,t,note,x\n\na,0,"one\ntwo",1\n\n\na,1,"three, four",{}\nb,0,,2\n'
 
 
-@pytest.mark.parametrize(
-    ("cell", "message"),
-    [
-        ("oops", r"line 7: 'x' holds 'oops'"),
-        ("inf", r"line 7 \(series 'a'\): 'x' is infinite"),
-        ("1,2", "line 7 has 5 cells, expected 4"),
-        ("\udce9", "line 7: the text is not UTF-8"),
-    ],
-)
+@pytest.mark.parametrize(("cell", "message"), [
+    ("oops", r"line 7: 'x' holds 'oops'"), ("inf", r"line 7 \(series 'a'\): 'x' is infinite"),
+    ("1,2", "line 7 has 5 cells, expected 4"), ("\udce9", "line 7: the text is not UTF-8"),
+])  # fmt: skip
 def test_blank_lines_and_line_breaks_in_cells_are_counted(cell, message, tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes(LINES.format(cell).encode("utf-8", "surrogateescape"))

@@ -123,11 +123,9 @@ def fake_cupy(folder, n_devices=1, multiprocessors=2):
         "MaxSharedMemoryPerMultiprocessor": 233472,
     }
     runtime = SimpleNamespace(
-        getDeviceCount=lambda: n_devices,
-        memGetInfo=lambda: (2**28, 2**28),
-        getDeviceProperties=lambda device: {"name": b"Emulator"},
-        CUDARuntimeError=CUDARuntimeError,
-    )
+        getDeviceCount=lambda: n_devices, memGetInfo=lambda: (2**28, 2**28),
+        getDeviceProperties=lambda device: {"name": b"Emulator"}, CUDARuntimeError=CUDARuntimeError,
+    )  # fmt: skip
     return SimpleNamespace(
         RawModule=RawModule,
         ndarray=Array,

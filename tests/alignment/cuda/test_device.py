@@ -1,7 +1,6 @@
 """Choice of the device, and errors if the requested one is missing."""
 
 import logging
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import pytest
 import slts
 from slts.alignment import settings
 from tests.alignment.cuda.emulator import CUDARuntimeError, fake_cupy
+from tests.data import run_python
 
 X = [np.eye(2), np.eye(2)[::-1]]
 
@@ -53,9 +53,8 @@ def test_auto_says_once_which_device_does_large_work(pretend, tmp_path, caplog):
     with caplog.at_level(logging.INFO, logger="slts"):
         assert settings.runs_on_cuda("auto", 1e12)
         assert settings.runs_on_cuda("auto", 1e12)
-    assert [record.message for record in caplog.records] == [
-        "device='auto' uses the GPU for large work: Emulator"
-    ]
+    (record,) = caplog.records
+    assert record.message == "device='auto' uses the GPU for large work: Emulator"
 
 
 def test_auto_without_a_gpu_uses_the_cpu_and_says_why(pretend, tmp_path, caplog):
@@ -77,7 +76,6 @@ try:
 except ImportError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "native extension" in done.stdout
-    assert "device='cuda'" in done.stdout
+    printed = run_python(program)
+    assert "native extension" in printed
+    assert "device='cuda'" in printed

@@ -19,17 +19,13 @@ from tests.alignment.cuda.parity import check_parity, prepared, ragged, settings
 
 pytestmark = pytest.mark.slow
 
+
 # Other tests use some of these cases again, because compiling takes most of the time.
-CASES = [
-    ("affinity", None, "float32", 3),
-    ("cost", 3, "float64", 2),
-    ("distance", Itakura(2.0), "float32", 17),
-    ("affinity", 0, "float64", 19),
+@pytest.mark.parametrize(("objective", "band", "dtype", "d"), [
+    ("affinity", None, "float32", 3), ("cost", 3, "float64", 2),
+    ("distance", Itakura(2.0), "float32", 17), ("affinity", 0, "float64", 19),
     ("cost", Itakura(3.0), "float32", 1),
-]
-
-
-@pytest.mark.parametrize(("objective", "band", "dtype", "d"), CASES, ids=str)
+], ids=str)  # fmt: skip
 def test_every_reduction_equals_the_reference(emulated, rng, objective, band, dtype, d):
     x = ragged(rng, 5, np.arange(1, 20), d)
     y = ragged(rng, 35, np.arange(1, 20), d)
@@ -172,9 +168,6 @@ def test_memory_for_not_even_one_series_is_an_error(emulated, rng, monkeypatch):
         CudaBackend(x, LandmarkLayouts(x, how)).scores(
             np.empty((5, 5), dtype=np.float32), mean=False
         )
-
-
-# -- layouts that stay on the card
 
 
 @pytest.fixture

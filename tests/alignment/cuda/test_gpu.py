@@ -42,15 +42,9 @@ def test_exact_ties_go_diagonal_up_left(gpu, rng, dtype):
     check_parity(x, y, settings("affinity", None, dtype, normalize=False), rng, exact=True)
 
 
-@pytest.mark.parametrize(
-    ("objective", "band", "dtype", "d"),
-    [
-        ("cost", None, "float32", 13),
-        ("affinity", 30, "float32", 64),
-        ("distance", 50, "float64", 4),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("objective", "band", "dtype", "d"), [
+    ("cost", None, "float32", 13), ("affinity", 30, "float32", 64), ("distance", 50, "float64", 4),
+], ids=str)  # fmt: skip
 def test_long_series_equal_the_reference(gpu, rng, objective, band, dtype, d):
     for lengths, counts in ((np.arange(60, 400), (4, 9)), ([1, 2000], (2, 2))):
         x, y = (ragged(rng, count, lengths, d) for count in counts)
