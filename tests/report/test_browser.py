@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from slts.features.summary import snippets_to_show
 from slts.report import render, write_report
 from slts.report.sections import resource
 from slts.series import SeriesBatch
@@ -295,15 +296,12 @@ def test_snippets_are_drawn_with_examples(open_page, local_file):
         assert example.locator(".trace.dim").count() == n_channels
         assert example.locator(".cell").count() > 0
         assert "training series" in figures.nth(k).locator("figcaption").first.inner_text()
-    snippets = fitted("local").snippets_
-    compared = {
-        fitted("local").describe_snippet(k): snippets.compared(k) for k in range(len(snippets))
-    }
-    for figure in figures.all():
-        caption, tags = (figure.locator(part) for part in ("figcaption", ".tag"))
-        text = caption.first.inner_text()
-        (how,) = {how for described, how in compared.items() if described in text}
-        assert tags.all_inner_texts() == ([] if how == "values" else [how])
+    model, X = fitted("local"), DATA["three"].X_test
+    shown = [one for sides in snippets_to_show(model, X, 3) for side in sides for one in side]
+    for figure, one in zip(figures.all(), shown, strict=True):
+        how = model.snippets_.compared(one.snippet)
+        tags = figure.locator(".tag").all_inner_texts()
+        assert tags == ([] if how == "values" else [how])
 
 
 def test_the_explorer_shows_the_strongest_snippets_of_the_class(open_page, local_file):

@@ -141,7 +141,7 @@ def test_what_is_incomplete_or_not_selected_does_not_show():
 @pytest.mark.parametrize("text", [
     "| LocalSLTS | 91.0±2.5 | 91.0±2.5 | 91.0±2.5 | 91.00 | 1.33 |",
     "| 1NN-DTW | 80.0 (1) | 81.0±2.5 |", "- Against MiniRocket: LP1 by 5.7 (p = ",
-    "| aligned values only | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |",
+    "| 400 snippets | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |",
     "Not finished, 2 units: model/auslan/local (2).",
     "model/auslan/0/slts failed: ValueError: wrong.", "MultiRocket: no aeon.",
     "| Japanese vowels | 400 snippets | 71.00 | 68.00 | 3.00 ± 0.00 |",
