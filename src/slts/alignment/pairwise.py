@@ -151,7 +151,7 @@ def distance(
 ) -> npt.NDArray[np.floating[Any]]:
     """DTW distance of every series of X from every series of Y: larger means less similar.
 
-    The square root of the smallest sum of |a_i - b_j|^2 along a path.
+    The square root of the smallest sum of ``|a_i - b_j|^2`` along a path.
 
     Parameters
     ----------
