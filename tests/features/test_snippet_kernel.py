@@ -133,6 +133,7 @@ def test_threads_blocks_and_place_in_the_batch_change_no_bit(target, size):
         assert_counts_are_those_of_the_reference(whole[p], x, snippets)
         met = snippets.occurrences(as_batch(x), np.arange(40))[:, None]
         np.testing.assert_array_equal((met >= [[4], [3], [2], [1]]).sum(axis=2), whole[p])
+        assert snippets.occurrences(as_batch(x), np.arange(0)).shape == (0, len(x))
         some = snippets.occurrences(as_batch(x), np.array([3, 4, 30]))
         np.testing.assert_array_equal(some, met[[3, 4, 30], 0])
 

@@ -378,7 +378,7 @@ class Snippets(PlainState):
         Shape (snippets, steps). `which` is in ascending order.
         """
         parts = self._rows(native.window_met, np.uint8, series, which)
-        return np.concatenate([met for _, met in parts])
+        return np.concatenate([np.empty((0, series.n_steps), np.uint8), *(met for _, met in parts)])
 
     def _divisors(self, lengths: IntArray) -> FloatArray:
         """Return what counts are divided by, shape (series, kinds)."""

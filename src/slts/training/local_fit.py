@@ -345,7 +345,9 @@ def _tune(
         span = Span.of(_products([aligned[n]], rows) + share * counts, weights)
         return span, span.leave_one_out(targets, weights, penalties * (1.0 + share), groups)
 
-    usual, other = map_threads(fit, candidates, n_jobs=options.n_jobs)
+    # Without snippets and with one number of phases, both are the same.
+    fits = map_threads(fit, list(dict.fromkeys(candidates)), n_jobs=options.n_jobs)
+    usual, other = fits[0], fits[-1]
     losses = [((of.predictions - targets) ** 2).mean(axis=1) for _, of in (usual, other)]
     gains, part = losses[0] - losses[1], weights / weights.sum()
     gain = float(part @ gains)
